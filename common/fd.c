@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "common/units.h"
+
+ssize_t read_file_at(int dirfd, const char *path, char *buf, size_t size)
+{
+	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+	size_t used = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	do {
+		n = read(fd, buf + used, size - used);
+		if (n < 0)
+			return -errno;
+		used += (size_t)n;
+	} while (n > 0 && used < size);
+	if (used >= size)
+		return -E2BIG;
+	if (used > 0 && buf[used - 1] == '\n')
+		used--;
+	buf[used] = '\0';
+	return (ssize_t)used;
+}
+
+int write_file_at(int dirfd, const char *path, const char *text)
+{
+	_cleanup_close_ int fd = openat(dirfd, path, O_WRONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = write(fd, text, strlen(text));
+	if (n < 0)
+		return -errno;
+	return (size_t)n == strlen(text) ? 0 : -EIO;
+}
+
+int keyed_u64(const char *text, const char *key, uint64_t *ret)
+{
+	size_t len = strlen(key);
+	const char *line = text;
+
+	for (;;) {
+		if (strncmp(line, key, len) == 0 && line[len] == ' ')
+			return parse_u64_prefix(line + len + 1, ret);
+		line = strchr(line, '\n');
+		if (!line)
+			return -ENOENT;
+		line++;
+	}
+}

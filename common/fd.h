@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Ownership of descriptors and memory, and whole reads and writes.
+ *
+ * A variable marked _cleanup_close_ or _cleanup_free_ owns what it holds; TAKE_FD() and TAKE_PTR()
+ * hand it on. There is no other ownership idiom in the tree.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+static inline void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static inline void free_ptr(void *p)
+{
+	free(*(void **)p);
+}
+
+#define _cleanup_(f)	__attribute__((cleanup(f)))
+#define _cleanup_close_ _cleanup_(close_fd)
+#define _cleanup_free_	_cleanup_(free_ptr)
+
+#define TAKE_FD(fd)               \
+	({                        \
+		int fd_ = (fd);   \
+		(fd) = -1;        \
+		fd_;              \
+	})
+#define TAKE_PTR(p)                       \
+	({                                \
+		__typeof__(p) p_ = (p);   \
+		(p) = NULL;               \
+		p_;                       \
+	})
+
+/* Reads a small kernel file (procfs, cgroupfs) below @dirfd whole, NUL-terminated, trailing
+ * newline removed. @dirfd may be AT_FDCWD. Returns the length, -E2BIG when it does not fit. */
+ssize_t read_file_at(int dirfd, const char *path, char *buf, size_t size);
+
+/* Writes @text with one write(2), as cgroupfs and procfs want it. */
+int write_file_at(int dirfd, const char *path, const char *text);
+
+/* The value of line "@key VALUE" in the flat-keyed text @text (cgroup-v2.rst, "Flat Keyed").
+ * -ENOENT when there is no such line, -EINVAL when the value is no number. */
+int keyed_u64(const char *text, const char *key, uint64_t *ret);

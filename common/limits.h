@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The limits of a guest, in one table: option names, configuration keys, wire attributes and report
+ * members all come from here.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/units.h"
+
+enum limit {
+	LIMIT_MEMORY,   /* memory.max, bytes */
+	LIMIT_SWAP,     /* memory.swap.max, bytes */
+	LIMIT_CPU,      /* cpu.max, microseconds per second of wall clock */
+	LIMIT_PIDS,     /* pids.max, processes and threads */
+	LIMIT_TIME,     /* wall clock, microseconds */
+	LIMIT_CPU_TIME, /* CPU time of the whole tree, microseconds */
+	LIMIT_COUNT,
+};
+
+struct limits {
+	uint64_t value[LIMIT_COUNT];
+};
+
+struct limit_info {
+	const char *name; /* "memory": --memory, and the key in [defaults] and [ceiling] */
+	const char *json; /* "memory_bytes": the report's member */
+	enum unit_kind unit;
+	uint64_t min;
+	const char *help;
+};
+
+extern const struct limit_info limit_table[LIMIT_COUNT];
+
+/* All LIMIT_UNSET. */
+void limits_clear(struct limits *l);
+
+/* Parses @text for @limit; the sentence names the limit, the text and what would do. */
+int limit_parse(enum limit limit, const char *text, uint64_t *ret, struct error *e);

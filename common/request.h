@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a client may ask, and the answers other than a report. See common/wire.h for the encoding.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/resource.h>
+
+#include "common/limits.h"
+#include "common/wire.h"
+
+#define RUN_ID_LEN	   16 /* hexadecimal digits, random, never reused */
+#define GUEST_NAME_MAX	   64
+#define COMMAND_TEXT_MAX   256
+#define GUEST_STRINGS_MAX  (8u << 20) /* bytes of argv and environment together */
+#define GUEST_RLIMITS	   16	      /* RLIM_NLIMITS, fixed here because it is a wire format */
+
+/* Descriptors of WIRE_RUN, in this order. */
+enum run_fd {
+	RUN_FD_STRINGS, /* memfd, fully sealed: see strings_pack() */
+	RUN_FD_CWD,	/* O_PATH | O_DIRECTORY */
+	RUN_FD_STDIN,
+	RUN_FD_STDOUT,
+	RUN_FD_STDERR,
+	RUN_FD_MNTNS, /* /proc/self/ns/mnt */
+	RUN_FD_COUNT,
+};
+
+struct request {
+	/* WIRE_RUN */
+	struct limits limits;		     /* LIMIT_UNSET: the default */
+	char name[GUEST_NAME_MAX + 1];	     /* "" or name_valid() */
+	char command[COMMAND_TEXT_MAX + 1];  /* for people; claimed by the caller; printable ASCII */
+	uint32_t umask;
+	struct rlimit rlimits[GUEST_RLIMITS]; /* the caller's own, as of getrlimit(2) */
+	/* WIRE_KILL */
+	char target[GUEST_NAME_MAX + 1]; /* id or name; "" = all of the caller's guests */
+};
+
+struct answer {
+	uint64_t count;
+	char text[ERROR_TEXT_MAX];
+};
+
+enum guest_state { GUEST_STARTING, GUEST_RUNNING, GUEST_ENDING, GUEST_STATE_COUNT };
+extern const char *const guest_state_names[GUEST_STATE_COUNT];
+
+/* One line of `harpe-gov ps`. */
+struct guest_row {
+	char id[RUN_ID_LEN + 1];
+	char name[GUEST_NAME_MAX + 1];
+	char command[COMMAND_TEXT_MAX + 1];
+	uint32_t state;
+	uint32_t uid;	     /* the guest's */
+	uint32_t caller_uid;
+	uint32_t main_pid;   /* 0 while starting */
+	uint64_t started_usec; /* CLOCK_REALTIME */
+	uint64_t memory_bytes; /* memory.current; UINT64_MAX when it could not be read */
+	uint64_t memory_max;
+};
+
+extern const struct wire_field request_fields[];
+extern const size_t request_n_fields;
+extern const struct wire_field answer_fields[];
+extern const size_t answer_n_fields;
+extern const struct wire_field guest_row_fields[];
+extern const size_t guest_row_n_fields;
+
+/* A request in which nothing is asked for. */
+void request_clear(struct request *q);
+
+/* A guest's name: 1 to GUEST_NAME_MAX of [A-Za-z0-9._-], not starting with "-" or ".". */
+int name_valid(const char *name);
+
+/* The display string for @argv: arguments joined by blanks, everything but printable ASCII escaped
+ * as \xHH, cut at COMMAND_TEXT_MAX with "...". */
+void command_text(char *const argv[], char text[COMMAND_TEXT_MAX + 1]);
+
+/* argv and environment byte for byte in a sealed memfd: two native uint32_t (numbers of arguments
+ * and of environment entries), then all strings, each with its NUL. Root never parses it: the
+ * guest's process maps it after it has become the guest.
+ * Returns the memfd; -E2BIG above GUEST_STRINGS_MAX. */
+int strings_pack(char *const argv[], char *const envp[], struct error *e);
+
+/* Checks type, size and seals without looking at the content. */
+int strings_check(int fd, struct error *e);
+
+/* Maps @fd and builds both vectors; the memory lives until exec. -EINVAL when it is malformed. */
+int strings_unpack(int fd, char ***ret_argv, char ***ret_envp);

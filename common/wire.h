@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The messages between `harpe-gov` and its supervisor, over one SOCK_SEQPACKET Unix socket.
+ *
+ * A message is a netlink header followed by netlink attributes, built and validated with libmnl:
+ * nlmsg_type is an enum wire_type, nlmsg_seq is WIRE_VERSION, the rest is 0. What a struct looks
+ * like on the wire is a table of fields, so both directions and both ends share one description.
+ *
+ * Decoding is strict, since the peer is hostile: unknown, doubled, short, long or unterminated
+ * attributes make the whole message invalid, and the object is left as it was.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/error.h"
+
+#define WIRE_VERSION  1
+#define WIRE_SIZE_MAX 8192 /* bytes; a longer message is refused unread */
+#define WIRE_SOCKET   "/run/harpe-gov/socket"
+
+enum wire_type {
+	/* client -> supervisor; one per connection */
+	WIRE_RUN = 16, /* struct request, with descriptors (enum run_fd) */
+	WIRE_PS,       /* struct request: nothing; answered by WIRE_GUEST ... WIRE_DONE */
+	WIRE_KILL,     /* struct request: target; answered by WIRE_DONE or WIRE_REFUSED */
+	/* supervisor -> client */
+	WIRE_REPORT,  /* struct report: the last message of a run */
+	WIRE_GUEST,   /* struct guest_row */
+	WIRE_DONE,    /* struct answer: count of guests acted on */
+	WIRE_REFUSED, /* struct answer: text, one sentence */
+};
+
+enum wire_kind {
+	WIRE_U32,
+	WIRE_U64,
+	WIRE_STRING, /* char[size], NUL-terminated in the struct and on the wire */
+	WIRE_BYTES,  /* exactly size bytes */
+};
+
+struct wire_field {
+	uint16_t attr; /* 1 ..., unique in its table, never reused for another meaning */
+	enum wire_kind kind;
+	size_t offset, size; /* in the struct */
+};
+
+#define WIRE_FIELD(attr, kind, type, member) \
+	{ attr, kind, offsetof(type, member), sizeof(((type *)0)->member) }
+
+/* Encodes @object into @buf. Returns the length or -EMSGSIZE. */
+ssize_t wire_encode(enum wire_type type, const struct wire_field *fields, size_t n_fields,
+		    const void *object, void *buf, size_t size);
+
+/* The type of the message, after its header was validated; -EPROTO when it is no message of this
+ * version. */
+int wire_type(const void *buf, size_t len, struct error *e);
+
+/* Decodes the attributes into @object; members without an attribute keep their value. */
+int wire_decode(const struct wire_field *fields, size_t n_fields, const void *buf, size_t len,
+		void *object, struct error *e);
+
+/* Sends one message with up to WIRE_FDS_MAX descriptors. 0 or negative errno. */
+#define WIRE_FDS_MAX 8
+int wire_send(int sock, const void *buf, size_t len, const int *fds, size_t n_fds);
+
+/* Receives one message. Descriptors are O_CLOEXEC and owned by the caller; *ret_n_fds of them.
+ * On failure all are closed. 0 at end of file, else the length or a negative errno (-EPROTO: too
+ * long, or more descriptors than WIRE_FDS_MAX). */
+ssize_t wire_receive(int sock, void *buf, size_t size, int fds[WIRE_FDS_MAX], size_t *ret_n_fds);
