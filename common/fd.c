@@ -42,6 +42,25 @@ int write_file_at(int dirfd, const char *path, const char *text)
 	return (size_t)n == strlen(text) ? 0 : -EIO;
 }
 
+int write_whole(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len > 0) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0)
+			return -EIO;
+		if (n > 0) {
+			p += n;
+			len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
 int keyed_u64(const char *text, const char *key, uint64_t *ret)
 {
 	size_t len = strlen(key);

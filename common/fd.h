@@ -50,6 +50,9 @@ ssize_t read_file_at(int dirfd, const char *path, char *buf, size_t size);
 /* Writes @text with one write(2), as cgroupfs and procfs want it. */
 int write_file_at(int dirfd, const char *path, const char *text);
 
+/* Writes all of @data, in as many write(2) as it takes; EINTR is not an end. */
+int write_whole(int fd, const void *data, size_t len);
+
 /* The value of line "@key VALUE" in the flat-keyed text @text (cgroup-v2.rst, "Flat Keyed").
  * -ENOENT when there is no such line, -EINVAL when the value is no number. */
 int keyed_u64(const char *text, const char *key, uint64_t *ret);

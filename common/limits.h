@@ -37,5 +37,6 @@ extern const struct limit_info limit_table[LIMIT_COUNT];
 /* All LIMIT_UNSET. */
 void limits_clear(struct limits *l);
 
-/* Parses @text for @limit; the sentence names the limit, the text and what would do. */
+/* Parses @text for @limit. The sentence starts with the limit's name and says what would do:
+ * `memory: "64Q" is not a size such as 512M`; callers put the place ("--") in front. */
 int limit_parse(enum limit limit, const char *text, uint64_t *ret, struct error *e);

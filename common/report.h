@@ -15,6 +15,8 @@
 #define REPORT_SCHEMA  1
 #define REPORT_UNKNOWN (UINT64_MAX - 2) /* no counter gets there, and no limit is called so */
 
+#define REPORT_RAN_UNKNOWN 2 /* guest_ran, when the supervisor was lost; prints as null */
+
 /* Why a run ended: exactly one. Taken from kernel counters and from what the governor itself did,
  * never guessed from an exit status. */
 enum ended {
@@ -41,7 +43,7 @@ struct report {
 	char command[COMMAND_TEXT_MAX + 1];
 	char profile[33];
 	uint32_t ended;	    /* enum ended */
-	uint32_t guest_ran; /* 1 once execve(2) of the command succeeded */
+	uint32_t guest_ran; /* 1 once execve(2) of the command succeeded, or REPORT_RAN_UNKNOWN */
 	uint64_t exit_code, signal;
 	uint64_t uid, caller_uid;
 	uint64_t started_usec; /* CLOCK_REALTIME, of the release */
@@ -60,7 +62,7 @@ struct report {
 extern const struct wire_field report_fields[];
 extern const size_t report_n_fields;
 
-/* All unknown or empty. */
+/* All unknown or empty, ended is ENDED_GOVERNOR_LOST and guest_ran 0. */
 void report_clear(struct report *r);
 
 /* The JSON text with a trailing newline; to be freed. NULL when out of memory. */
@@ -70,8 +72,8 @@ char *report_json(const struct report *r);
  * ended"; returns NULL then, else @buf. */
 const char *report_sentence(const struct report *r, char *buf, size_t size);
 
-/* The exit status of `harpe-gov run` : the guest's own code, 124 when a limit
- * ended it, 125 when the governor failed, or
- * -signal when the client must die of the same signal. 126 and 127 come as exit_code of
- * ENDED_SETUP_FAILED. */
+/* The exit status of `harpe-gov run`: the guest's own code, 124 when a limit ended it, 125 when the
+ * governor failed, or -signal when the client must die of the same signal. 126 and 127 come as
+ * exit_code of ENDED_SETUP_FAILED. A guest that was killed on request (ENDED_KILLED,
+ * ENDED_CALLER_GONE) is -SIGKILL: what a shell, Python or systemd sees of any killed program. */
 int report_exit_status(const struct report *r);

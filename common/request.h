@@ -70,6 +70,9 @@ extern const size_t guest_row_n_fields;
 /* A request in which nothing is asked for. */
 void request_clear(struct request *q);
 
+/* The content of a decoded request: names valid, command printable, umask in range. 0 or -EINVAL. */
+int request_check(const struct request *q, struct error *e);
+
 /* A guest's name: 1 to GUEST_NAME_MAX of [A-Za-z0-9._-], not starting with "-" or ".". */
 int name_valid(const char *name);
 

@@ -5,7 +5,7 @@
  * systemd.time(7).
  *
  * "infinity" (and "max", the kernel's word) is LIMIT_INFINITY everywhere. Signs, blanks, fractions
- * and numbers that do not fit are -EINVAL or -ERANGE; nothing is clamped silently.
+ * (except of CPU) and numbers above INT64_MAX are -EINVAL or -ERANGE; nothing is clamped silently.
  */
 #pragma once
 
@@ -20,15 +20,15 @@
 enum unit_kind {
 	UNIT_COUNT,    /* "128": 1 or more */
 	UNIT_SIZE,     /* "512M", "1G", "4096": bytes; K M G T are powers of 1024 */
-	UNIT_DURATION, /* "30s", "500ms", "5min", "2h", "1d", "30" = seconds: microseconds */
+	UNIT_DURATION, /* "30s", "500ms", "5min", "2h", "1d", "1h30min", "30" = seconds: microseconds */
 	UNIT_CPU,      /* "50%", "200%", "0.5%": microseconds of CPU time per second */
 };
 
 /* Parses @text whole. Returns 0, -EINVAL (not of this kind) or -ERANGE (does not fit). */
 int unit_parse(enum unit_kind kind, const char *text, uint64_t *ret);
 
-/* The shortest text that unit_parse() reads back as @value, except that sizes and durations are
- * rounded to three digits for people ("1.5G"). "infinity" for LIMIT_INFINITY. */
+/* The text of @value: what unit_parse() reads back, except that sizes and durations that no unit
+ * tells in three digits are rounded to them for people ("1.5G"). "infinity" for LIMIT_INFINITY. */
 const char *unit_format(enum unit_kind kind, uint64_t value, char *buf, size_t size);
 
 /* What a value of this kind looks like, for error messages: "a size such as 512M". */

@@ -21,6 +21,10 @@
 #define WIRE_SIZE_MAX 8192 /* bytes; a longer message is refused unread */
 #define WIRE_SOCKET   "/run/harpe-gov/socket"
 
+/* A buffer for one message: header and attributes are read in place, so it must be aligned. Buffers
+ * that are declared otherwise must be aligned to 4. */
+#define WIRE_BUFFER(name) _Alignas(8) char name[WIRE_SIZE_MAX]
+
 enum wire_type {
 	/* client -> supervisor; one per connection */
 	WIRE_RUN = 16, /* struct request, with descriptors (enum run_fd) */
@@ -49,7 +53,8 @@ struct wire_field {
 #define WIRE_FIELD(attr, kind, type, member) \
 	{ attr, kind, offsetof(type, member), sizeof(((type *)0)->member) }
 
-/* Encodes @object into @buf. Returns the length or -EMSGSIZE. */
+/* Encodes all of @object into @buf. Returns the length, -EMSGSIZE when it does not fit, -EINVAL when
+ * a string in the struct is not terminated. */
 ssize_t wire_encode(enum wire_type type, const struct wire_field *fields, size_t n_fields,
 		    const void *object, void *buf, size_t size);
 
@@ -57,7 +62,8 @@ ssize_t wire_encode(enum wire_type type, const struct wire_field *fields, size_t
  * version. */
 int wire_type(const void *buf, size_t len, struct error *e);
 
-/* Decodes the attributes into @object; members without an attribute keep their value. */
+/* Decodes the attributes into @object; members without an attribute keep their value.
+ * Checks the form only: what the strings and numbers say is for the caller (request_check()). */
 int wire_decode(const struct wire_field *fields, size_t n_fields, const void *buf, size_t len,
 		void *object, struct error *e);
 
@@ -66,6 +72,6 @@ int wire_decode(const struct wire_field *fields, size_t n_fields, const void *bu
 int wire_send(int sock, const void *buf, size_t len, const int *fds, size_t n_fds);
 
 /* Receives one message. Descriptors are O_CLOEXEC and owned by the caller; *ret_n_fds of them.
- * On failure all are closed. 0 at end of file, else the length or a negative errno (-EPROTO: too
+ * Without a message there are none. 0 at end of file (or a message of no bytes), else the length or a negative errno (-EPROTO: too
  * long, or more descriptors than WIRE_FDS_MAX). */
 ssize_t wire_receive(int sock, void *buf, size_t size, int fds[WIRE_FDS_MAX], size_t *ret_n_fds);

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "common/request.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "common/fd.h"
+#include "common/text.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+_Static_assert(GUEST_RLIMITS == RLIM_NLIMITS, "the wire format carries every resource limit");
+_Static_assert(sizeof(rlim_t) == sizeof(uint64_t), "rlim_t is a wire format");
+
+#define REQUEST(attr, kind, member) WIRE_FIELD(attr, kind, struct request, member)
+
+const struct wire_field request_fields[] = {
+	REQUEST(1, WIRE_U64, limits.value[LIMIT_MEMORY]),
+	REQUEST(2, WIRE_U64, limits.value[LIMIT_SWAP]),
+	REQUEST(3, WIRE_U64, limits.value[LIMIT_CPU]),
+	REQUEST(4, WIRE_U64, limits.value[LIMIT_PIDS]),
+	REQUEST(5, WIRE_U64, limits.value[LIMIT_TIME]),
+	REQUEST(6, WIRE_U64, limits.value[LIMIT_CPU_TIME]),
+	REQUEST(7, WIRE_STRING, name),
+	REQUEST(8, WIRE_STRING, command),
+	REQUEST(9, WIRE_U32, umask),
+	REQUEST(10, WIRE_BYTES, rlimits),
+	REQUEST(11, WIRE_STRING, target),
+};
+const size_t request_n_fields = ARRAY_SIZE(request_fields);
+
+const struct wire_field answer_fields[] = {
+	WIRE_FIELD(1, WIRE_U64, struct answer, count),
+	WIRE_FIELD(2, WIRE_STRING, struct answer, text),
+};
+const size_t answer_n_fields = ARRAY_SIZE(answer_fields);
+
+const char *const guest_state_names[GUEST_STATE_COUNT] = {
+	[GUEST_STARTING] = "starting",
+	[GUEST_RUNNING] = "running",
+	[GUEST_ENDING] = "ending",
+};
+
+#define ROW(attr, kind, member) WIRE_FIELD(attr, kind, struct guest_row, member)
+
+const struct wire_field guest_row_fields[] = {
+	ROW(1, WIRE_STRING, id),	ROW(2, WIRE_STRING, name),
+	ROW(3, WIRE_STRING, command),	ROW(4, WIRE_U32, state),
+	ROW(5, WIRE_U32, uid),		ROW(6, WIRE_U32, caller_uid),
+	ROW(7, WIRE_U32, main_pid),	ROW(8, WIRE_U64, started_usec),
+	ROW(9, WIRE_U64, memory_bytes), ROW(10, WIRE_U64, memory_max),
+};
+const size_t guest_row_n_fields = ARRAY_SIZE(guest_row_fields);
+
+void request_clear(struct request *q)
+{
+	*q = (struct request){};
+	limits_clear(&q->limits);
+}
+
+int name_valid(const char *name)
+{
+	size_t len = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				  "0123456789._-");
+
+	return len > 0 && len <= GUEST_NAME_MAX && name[len] == '\0' && name[0] != '-' &&
+	       name[0] != '.';
+}
+
+int request_check(const struct request *q, struct error *e)
+{
+	if (q->name[0] && !name_valid(q->name))
+		return error_set(e, -EINVAL, "the name is not valid");
+	if (q->target[0] && !name_valid(q->target))
+		return error_set(e, -EINVAL, "the name of the guest to act on is not valid");
+	if (!text_printable(q->command))
+		return error_set(e, -EINVAL, "the command's text is not printable ASCII");
+	if (q->umask > 0777)
+		return error_set(e, -EINVAL, "the umask %#o is not valid", q->umask);
+	return 0;
+}
+
+void command_text(char *const argv[], char text[COMMAND_TEXT_MAX + 1])
+{
+	struct text t;
+
+	text_start(&t, text, COMMAND_TEXT_MAX + 1);
+	for (size_t i = 0; argv[i]; i++) {
+		if (i > 0)
+			text_add(&t, " ");
+		text_add(&t, argv[i]);
+	}
+}
+
+/* ---- argv and environment ---- */
+
+#define STRINGS_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+struct strings_header {
+	uint32_t n_args, n_env;
+};
+
+/* The bytes that the strings of @v take, each with its NUL; their number is added to *n. */
+static size_t vector_bytes(char *const v[], uint32_t *n)
+{
+	size_t bytes = 0;
+
+	for (; *v; v++, ++*n)
+		bytes += strlen(*v) + 1;
+	return bytes;
+}
+
+static char *copy_vector(char *to, char *const v[])
+{
+	for (; *v; v++)
+		to = stpcpy(to, *v) + 1;
+	return to;
+}
+
+/* Kernels before 6.3 do not know MFD_NOEXEC_SEAL; later ones want it or warn. */
+static int sealable_memfd(const char *name)
+{
+	unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = memfd_create(name, flags | MFD_NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create(name, flags);
+	return fd < 0 ? -errno : fd;
+}
+
+static int sealed_memfd(const void *data, size_t len, struct error *e)
+{
+	_cleanup_close_ int fd = sealable_memfd("harpe-gov-strings");
+	int r;
+
+	if (fd < 0)
+		return error_errno(e, fd, "cannot make a memfd for the command");
+	r = write_whole(fd, data, len);
+	if (r < 0)
+		return error_errno(e, r, "cannot write the command into a memfd");
+	if (fcntl(fd, F_ADD_SEALS, STRINGS_SEALS) < 0)
+		return error_errno(e, -errno, "cannot seal the memfd of the command");
+	return TAKE_FD(fd);
+}
+
+int strings_pack(char *const argv[], char *const envp[], struct error *e)
+{
+	struct strings_header head = {};
+	size_t bytes = vector_bytes(argv, &head.n_args) + vector_bytes(envp, &head.n_env);
+	_cleanup_free_ char *buf = NULL;
+	char *to;
+
+	if (bytes > GUEST_STRINGS_MAX)
+		return error_set(e, -E2BIG,
+				 "the command and its environment take %zu bytes, more than %u",
+				 bytes, GUEST_STRINGS_MAX);
+	buf = malloc(sizeof(head) + bytes);
+	if (!buf)
+		return error_errno(e, -ENOMEM, "cannot pack the command");
+	memcpy(buf, &head, sizeof(head));
+	to = copy_vector(buf + sizeof(head), argv);
+	copy_vector(to, envp);
+	return sealed_memfd(buf, sizeof(head) + bytes, e);
+}
+
+/* Asks for the seals first: that never blocks, whatever the peer sent, and only a memfd has any. */
+int strings_check(int fd, struct error *e)
+{
+	struct statfs fs;
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals < 0 || (seals & STRINGS_SEALS) != STRINGS_SEALS)
+		return error_set(e, -EINVAL, "the command did not come in a sealed memfd");
+	if (fstatfs(fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC || fstat(fd, &st) < 0)
+		return error_set(e, -EINVAL, "the command did not come in a plain memfd");
+	if (st.st_size < (off_t)sizeof(struct strings_header) ||
+	    st.st_size > (off_t)(sizeof(struct strings_header) + GUEST_STRINGS_MAX))
+		return error_set(e, -EINVAL, "the command's memfd has a wrong size");
+	return 0;
+}
+
+/* Points v[0 .. n-1] at the strings from *from on, v[n] is NULL; *from is moved behind them. */
+static int point_at(char **v, uint32_t n, char **from, char *end)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		char *nul = memchr(*from, '\0', (size_t)(end - *from));
+
+		if (!nul)
+			return -EINVAL;
+		v[i] = *from;
+		*from = nul + 1;
+	}
+	v[n] = NULL;
+	return 0;
+}
+
+static int unpack(char *data, size_t size, char ***ret_argv, char ***ret_envp)
+{
+	char *from = data + sizeof(struct strings_header), *end = data + size;
+	_cleanup_free_ char **argv = NULL, **envp = NULL;
+	struct strings_header head;
+
+	memcpy(&head, data, sizeof(head));
+	if (head.n_args == 0 || (uint64_t)head.n_args + head.n_env > (size_t)(end - from))
+		return -EINVAL;
+	argv = calloc((size_t)head.n_args + 1, sizeof(*argv));
+	envp = calloc((size_t)head.n_env + 1, sizeof(*envp));
+	if (!argv || !envp)
+		return -ENOMEM;
+	if (point_at(argv, head.n_args, &from, end) < 0 ||
+	    point_at(envp, head.n_env, &from, end) < 0 || from != end)
+		return -EINVAL;
+	*ret_argv = TAKE_PTR(argv);
+	*ret_envp = TAKE_PTR(envp);
+	return 0;
+}
+
+int strings_unpack(int fd, char ***ret_argv, char ***ret_envp)
+{
+	struct stat st;
+	size_t size;
+	char *data;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size < (off_t)sizeof(struct strings_header))
+		return -EINVAL;
+	size = (size_t)st.st_size;
+	data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return -errno;
+	r = unpack(data, size, ret_argv, ret_envp);
+	if (r < 0)
+		munmap(data, size);
+	return r;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Text of others made fit for a terminal, a journal line or a JSON string: printable ASCII is kept,
+ * every other byte becomes \xHH, and what does not fit ends in "...".
+ */
+#pragma once
+
+#include <stddef.h>
+
+struct text {
+	char *buf; /* always NUL-terminated */
+	size_t size, used;
+	size_t mark; /* how much may stay when "..." has to follow */
+	int full;
+};
+
+/* Starts an empty text in @buf; @size is at least 8. */
+void text_start(struct text *t, char *buf, size_t size);
+
+/* Appends @s escaped; nothing happens once the text is full. */
+void text_add(struct text *t, const char *s);
+
+/* One string escaped into @buf, which it returns. */
+const char *text_escape(const char *s, char *buf, size_t size);
+
+/* 1 when @s is printable ASCII throughout. */
+int text_printable(const char *s);
