@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 
 #include "common/units.h"
@@ -49,7 +50,9 @@ int write_whole(int fd, const void *data, size_t len)
 	while (len > 0) {
 		ssize_t n = write(fd, p, len);
 
-		if (n < 0 && errno != EINTR)
+		if (n < 0 && errno == EAGAIN)
+			poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
+		else if (n < 0 && errno != EINTR)
 			return -errno;
 		if (n == 0)
 			return -EIO;

@@ -50,7 +50,7 @@ ssize_t read_file_at(int dirfd, const char *path, char *buf, size_t size);
 /* Writes @text with one write(2), as cgroupfs and procfs want it. */
 int write_file_at(int dirfd, const char *path, const char *text);
 
-/* Writes all of @data, in as many write(2) as it takes; EINTR is not an end. */
+/* Writes all of @data, in as many write(2) as it takes; waits when @fd would block. */
 int write_whole(int fd, const void *data, size_t len);
 
 /* The value of line "@key VALUE" in the flat-keyed text @text (cgroup-v2.rst, "Flat Keyed").

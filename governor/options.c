@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "governor/options.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/text.h"
+
+static const char *const unit_values[] = {
+	[UNIT_COUNT] = "NUMBER",
+	[UNIT_SIZE] = "SIZE",
+	[UNIT_DURATION] = "DURATION",
+	[UNIT_CPU] = "PERCENT",
+};
+
+const char *option_name(const struct option *o)
+{
+	return o->limit ? o->limit->name : o->name;
+}
+
+static const char *option_value(const struct option *o)
+{
+	return o->limit ? unit_values[o->limit->unit] : o->value;
+}
+
+static const char *option_help(const struct option *o)
+{
+	return o->limit ? o->limit->help : o->help;
+}
+
+/* The index of the option whose name is the first @len bytes of @name; -1 when there is none. */
+static int find_option(const struct option_set *set, const char *name, size_t len)
+{
+	for (size_t i = 0; i < set->n_options; i++) {
+		const char *known = option_name(&set->options[i]);
+
+		if (strlen(known) == len && memcmp(known, name, len) == 0)
+			return (int)i;
+	}
+	return -1;
+}
+
+static int unknown_option(const char *arg, struct error *e)
+{
+	char shown[72];
+
+	return error_set(e, -EINVAL, "there is no option \"%s\": see --help",
+			 text_escape(arg, shown, sizeof(shown)));
+}
+
+/* Takes the option at *arg; its value may be the next argument, then *arg is moved to it. */
+static int take_option(const struct option_set *set, char ***arg, const char *values[OPTIONS_MAX],
+		       struct error *e)
+{
+	const char *name = **arg + 2, *name_end = strchrnul(name, '=');
+	int i = strncmp(**arg, "--", 2) == 0 ? find_option(set, name, (size_t)(name_end - name))
+					     : -1;
+	const char *text = *name_end ? name_end + 1 : NULL, *value;
+
+	if (i < 0)
+		return unknown_option(**arg, e);
+	name = option_name(&set->options[i]);
+	value = option_value(&set->options[i]);
+	if (values[i])
+		return error_set(e, -EINVAL, "--%s is given twice: keep one", name);
+	if (!value && text)
+		return error_set(e, -EINVAL, "--%s takes no value: write --%s alone", name, name);
+	if (value && !text)
+		text = (*arg)[1] ? *++*arg : NULL;
+	if (value && !text)
+		return error_set(e, -EINVAL, "--%s needs a value: write --%s=%s", name, name,
+				 value);
+	values[i] = value ? text : "";
+	return 0;
+}
+
+static int is_operand(const char *arg)
+{
+	return arg[0] != '-' || arg[1] == '\0';
+}
+
+int options_parse(const struct option_set *set, char **argv, const char *values[OPTIONS_MAX],
+		  struct error *e)
+{
+	char **operand = argv, **arg = argv;
+	int r;
+
+	memset(values, 0, OPTIONS_MAX * sizeof(*values));
+	for (; *arg && strcmp(*arg, "--") != 0; arg++) {
+		if (is_operand(*arg)) {
+			if (set->operand_ends)
+				break;
+			*operand++ = *arg;
+			continue;
+		}
+		if (strcmp(*arg, "-h") == 0 || strcmp(*arg, "--help") == 0)
+			return 1;
+		r = take_option(set, &arg, values, e);
+		if (r < 0)
+			return r;
+	}
+	if (*arg && strcmp(*arg, "--") == 0)
+		arg++;
+	while (*arg)
+		*operand++ = *arg++;
+	*operand = NULL;
+	return 0;
+}
+
+static void help_line(const char *name, const char *value, const char *help, FILE *out)
+{
+	char left[40];
+
+	snprintf(left, sizeof(left), "--%s%s%s", name, value ? "=" : "", value ? value : "");
+	fprintf(out, "  %-21s %s\n", left, help);
+}
+
+void options_help(const struct option_set *set, FILE *out)
+{
+	for (size_t i = 0; i < set->n_options; i++) {
+		const struct option *o = &set->options[i];
+
+		help_line(option_name(o), option_value(o), option_help(o), out);
+	}
+	fprintf(out, "  %-21s %s\n", "-h, --help", "show this help");
+}

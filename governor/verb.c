@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "governor/verb.h"
+
+#include <string.h>
+
+#include "common/fd.h"
+#include "common/text.h"
+
+#define COMPLAINT_MAX 2048
+
+void complain(const char *sentence)
+{
+	char line[COMPLAINT_MAX] = "harpe-gov: ";
+	size_t used = strlen(line);
+
+	text_escape(sentence, line + used, sizeof(line) - used - 1);
+	strcat(line, "\n");
+	write_whole(STDERR_FILENO, line, strlen(line));
+}
+
+void verb_help(const struct verb *verb, FILE *out)
+{
+	fprintf(out, "Usage: harpe-gov %s %s\n\n%s.\n\n", verb->name, verb->operands,
+		verb->summary);
+	options_help(&verb->set, out);
+	fprintf(out, "\n%s", verb->details);
+}
+
+int verb_call(const struct verb *verb, const char *socket, char **argv)
+{
+	const char *values[OPTIONS_MAX];
+	struct error e;
+	int r;
+
+	r = options_parse(&verb->set, argv, values, &e);
+	if (r < 0) {
+		complain(e.text);
+		return verb->usage_status;
+	}
+	if (r == 0)
+		return verb->main(socket, values, argv);
+	verb_help(verb, stdout);
+	return 0;
+}

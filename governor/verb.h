@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The verbs of harpe-gov, and what all of them need.
+ */
+#pragma once
+
+#include "governor/options.h"
+
+struct verb {
+	const char *name;
+	const char *operands; /* of the usage line */
+	const char *summary;  /* one line, without full stop */
+	const char *details;  /* the end of --help */
+	struct option_set set;
+	int usage_status; /* exit status of a wrong command line */
+	/* Talks to the daemon at @socket. @values are the options', @operands end with NULL.
+	 * Prints its own errors. Returns an exit status, or -signal: die of that. */
+	int (*main)(const char *socket, const char *const values[], char **operands);
+};
+
+extern const struct verb verb_run, verb_ps, verb_kill;
+
+void verb_help(const struct verb *verb, FILE *out);
+
+/* Prints "harpe-gov: @sentence" on stderr in one write, unprintable bytes escaped. */
+void complain(const char *sentence);
+
+/* The whole of main() after the verb's name: options, help, the verb. */
+int verb_call(const struct verb *verb, const char *socket, char **argv);

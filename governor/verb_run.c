@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * `harpe-gov run`. The client asks, hands over descriptors and waits for one message; the
+ * supervisor is the parent of the guest. When the client dies the supervisor sees the connection
+ * close and kills the guest; when SIGINT, SIGTERM or SIGHUP arrives the client closes its direction
+ * only, waits for the report, writes it and then dies of that signal.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "common/fd.h"
+#include "common/report.h"
+#include "governor/connect.h"
+#include "governor/relay.h"
+#include "governor/report_file.h"
+#include "governor/verb.h"
+
+#define STATUS_FAILED 125 /* the governor failed, or the command line is wrong */
+
+enum { RUN_NAME = LIMIT_COUNT, RUN_REPORT, RUN_OPTIONS };
+
+static const struct option run_options[RUN_OPTIONS] = {
+	[LIMIT_MEMORY] = { .limit = &limit_table[LIMIT_MEMORY] },
+	[LIMIT_SWAP] = { .limit = &limit_table[LIMIT_SWAP] },
+	[LIMIT_CPU] = { .limit = &limit_table[LIMIT_CPU] },
+	[LIMIT_PIDS] = { .limit = &limit_table[LIMIT_PIDS] },
+	[LIMIT_TIME] = { .limit = &limit_table[LIMIT_TIME] },
+	[LIMIT_CPU_TIME] = { .limit = &limit_table[LIMIT_CPU_TIME] },
+	[RUN_NAME] = { NULL, "name", "NAME", "name for ps, kill and the report" },
+	[RUN_REPORT] = { NULL, "report", "FILE|fd:N", "write the report there, as JSON" },
+};
+
+struct run {
+	struct request request;
+	struct report report;
+	struct report_file file;
+	struct relays relays;
+	int fds[RUN_FD_COUNT]; /* the standard streams are borrowed */
+	int sock;
+};
+
+/* ---- signals ---- */
+
+static const int end_signals[] = { SIGINT, SIGTERM, SIGHUP };
+static volatile sig_atomic_t caught;
+static int caught_sock = -1;
+
+static void on_end_signal(int signal)
+{
+	caught = signal;
+	shutdown(caught_sock, SHUT_WR);
+}
+
+/* The second signal of a kind kills the client at once. What the caller ignores stays ignored. */
+static void watch_signals(int sock)
+{
+	struct sigaction action = { .sa_handler = on_end_signal,
+				    .sa_flags = SA_RESTART | SA_RESETHAND };
+	struct sigaction old;
+
+	caught_sock = sock;
+	for (size_t i = 0; i < ARRAY_SIZE(end_signals); i++) {
+		sigaction(end_signals[i], &action, &old);
+		if (old.sa_handler == SIG_IGN)
+			sigaction(end_signals[i], &old, NULL);
+	}
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* ---- the request ---- */
+
+static int parse_limits(struct limits *limits, const char *const values[], struct error *e)
+{
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		struct error why;
+		int r = values[i] ? limit_parse(i, values[i], &limits->value[i], &why) : 0;
+
+		if (r < 0)
+			return error_set(e, r, "--%s", why.text);
+	}
+	return 0;
+}
+
+static int parse_request(struct request *q, const char *const values[], char **argv,
+			 struct error *e)
+{
+	int r = parse_limits(&q->limits, values, e);
+
+	if (r < 0)
+		return r;
+	if (values[RUN_NAME] && !name_valid(values[RUN_NAME]))
+		return error_set(e, -EINVAL,
+				 "--name: \"%.72s\" is not 1 to %d of A-Z a-z 0-9 . _ - "
+				 "starting with none of . -",
+				 values[RUN_NAME], GUEST_NAME_MAX);
+	if (values[RUN_NAME])
+		strcpy(q->name, values[RUN_NAME]);
+	if (!argv[0])
+		return error_set(e, -EINVAL, "no command to run: see harpe-gov run --help");
+	command_text(argv, q->command);
+	return 0;
+}
+
+static int collect_rlimits(struct request *q, struct error *e)
+{
+	for (int i = 0; i < GUEST_RLIMITS; i++)
+		if (getrlimit(i, &q->rlimits[i]) < 0)
+			return error_errno(e, -errno, "cannot read resource limit %d", i);
+	q->umask = umask(0);
+	umask(q->umask);
+	return 0;
+}
+
+static int open_for_guest(int *fd, const char *path, int flags, struct error *e)
+{
+	*fd = open(path, flags | O_CLOEXEC);
+	if (*fd < 0)
+		return error_errno(e, -errno, "cannot open %s for the guest", path);
+	return 0;
+}
+
+static int collect_fds(struct run *run, char **argv, struct error *e)
+{
+	int r;
+
+	r = run->fds[RUN_FD_STRINGS] = strings_pack(argv, environ, e);
+	if (r < 0)
+		return r;
+	r = open_for_guest(&run->fds[RUN_FD_CWD], ".", O_PATH | O_DIRECTORY, e);
+	if (r < 0)
+		return r;
+	r = open_for_guest(&run->fds[RUN_FD_MNTNS], "/proc/self/ns/mnt", O_RDONLY, e);
+	if (r < 0)
+		return r;
+	return relays_open(&run->relays, &run->fds[RUN_FD_STDIN], e);
+}
+
+static void close_sent(struct run *run)
+{
+	close_fd(&run->fds[RUN_FD_STRINGS]);
+	close_fd(&run->fds[RUN_FD_CWD]);
+	close_fd(&run->fds[RUN_FD_MNTNS]);
+	relays_close_guest_ends(&run->relays);
+	for (int i = 0; i < RUN_FD_COUNT; i++)
+		run->fds[i] = -1;
+}
+
+/* ---- the run ---- */
+
+static int ask(struct run *run, const char *socket, char **argv, struct error *e)
+{
+	int r;
+
+	r = collect_rlimits(&run->request, e);
+	if (r < 0)
+		return r;
+	r = run->sock = connect_daemon(socket, e);
+	if (r < 0)
+		return r;
+	watch_signals(run->sock);
+	r = collect_fds(run, argv, e);
+	if (r < 0)
+		return r;
+	r = send_request(run->sock, WIRE_RUN, &run->request, run->fds, RUN_FD_COUNT, e);
+	close_sent(run);
+	return r;
+}
+
+static int take_report(struct run *run, const void *buf, size_t len, struct error *e)
+{
+	return wire_decode(report_fields, report_n_fields, buf, len, &run->report, e);
+}
+
+static int take_refusal(struct run *run, const void *buf, size_t len, struct error *e)
+{
+	struct answer answer = {};
+	int r = wire_decode(answer_fields, answer_n_fields, buf, len, &answer, e);
+
+	if (r < 0)
+		return r;
+	run->report.ended = ENDED_SETUP_FAILED;
+	strcpy(run->report.error, answer.text);
+	return 0;
+}
+
+static int wait_answer(struct run *run, struct error *e)
+{
+	WIRE_BUFFER(buf);
+	ssize_t n;
+	int type;
+
+	relays_copy(&run->relays, run->sock);
+	n = receive_answer(run->sock, buf, e);
+	relays_drain(&run->relays);
+	if (n < 0)
+		return (int)n;
+	if (n == 0)
+		return error_set(e, -ECONNRESET, "the connection to it was closed");
+	type = wire_type(buf, (size_t)n, e);
+	if (type == WIRE_REPORT)
+		return take_report(run, buf, (size_t)n, e);
+	if (type == WIRE_REFUSED)
+		return take_refusal(run, buf, (size_t)n, e);
+	return type < 0 ? type : error_set(e, -EPROTO, "it sent a message of type %d", type);
+}
+
+/* What the client knows by itself: enough for a report when the supervisor sends none. */
+static void prepare_report(struct run *run)
+{
+	report_clear(&run->report);
+	strcpy(run->report.name, run->request.name);
+	strcpy(run->report.command, run->request.command);
+	run->report.caller_uid = getuid();
+}
+
+static void fail_report(struct run *run, enum ended ended, uint32_t guest_ran,
+			const struct error *e)
+{
+	run->report.ended = ended;
+	run->report.guest_ran = guest_ran;
+	strcpy(run->report.error, e->text);
+}
+
+/* Report, sentence, status: the order in which the caller can rely on them. */
+static int finish(struct run *run)
+{
+	const struct report *report = &run->report;
+	int interrupted = caught && report->ended == ENDED_CALLER_GONE;
+	char sentence[2 * ERROR_TEXT_MAX];
+	struct error e;
+	int r;
+
+	r = report_file_write(&run->file, report, &e);
+	if (!interrupted && report_sentence(report, sentence, sizeof(sentence)))
+		complain(sentence);
+	if (r < 0) {
+		complain(e.text);
+		return STATUS_FAILED;
+	}
+	return interrupted ? -caught : report_exit_status(report);
+}
+
+static int run_guest(struct run *run, const char *socket, char **argv)
+{
+	struct error e;
+
+	prepare_report(run);
+	prctl(PR_SET_DUMPABLE, 0);
+	if (ask(run, socket, argv, &e) < 0)
+		fail_report(run, ENDED_SETUP_FAILED, 0, &e);
+	else if (wait_answer(run, &e) < 0)
+		fail_report(run, ENDED_GOVERNOR_LOST, REPORT_RAN_UNKNOWN, &e);
+	return finish(run);
+}
+
+static void run_close(struct run *run)
+{
+	close_sent(run);
+	relays_close(&run->relays);
+	report_file_close(&run->file);
+	caught_sock = -1;
+	close_fd(&run->sock);
+}
+
+static int run_main(const char *socket, const char *const values[], char **argv)
+{
+	_cleanup_(run_close) struct run run = {
+		.file = REPORT_FILE_NULL,
+		.relays = RELAYS_NULL,
+		.fds = { -1, -1, -1, -1, -1, -1 },
+		.sock = -1,
+	};
+	struct error e;
+	int r;
+
+	request_clear(&run.request);
+	r = parse_request(&run.request, values, argv, &e);
+	if (r == 0 && values[RUN_REPORT])
+		r = report_file_open(&run.file, values[RUN_REPORT], &e);
+	if (r == 0)
+		return run_guest(&run, socket, argv);
+	complain(e.text);
+	return STATUS_FAILED;
+}
+
+const struct verb verb_run = {
+	.name = "run",
+	.operands = "[OPTION...] [--] COMMAND [ARGUMENT...]",
+	.summary = "Run COMMAND as a guest: limited, under its own uid, without network",
+	.details = "Limits that are not given come from harpe-gov.conf(5).\n"
+		   "Exit status: the command's own; of a signal if the command died of one;\n"
+		   "124 a limit ended it, 125 the governor failed, 126 COMMAND cannot be run,\n"
+		   "127 COMMAND was not found. The report tells these from the command's own.\n",
+	.set = { run_options, RUN_OPTIONS, 1 },
+	.usage_status = STATUS_FAILED,
+	.main = run_main,
+};
