@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The cgroups of one guest, below the scope that systemd made (cgroup-v2.rst):
+ *
+ *	harpe-<id>.scope/	memory.max memory.swap.max cpu.max, set by systemd, so it shows them
+ *	    sup/		the holder: keeps the scope until all counters were read
+ *	    guest/		the guest; memory.oom.group, pids.max; killed with one write
+ *
+ * The scope is delegated, so everything below it is ours. cpu.max of the scope itself is systemd's,
+ * with one exception: it is lifted while nothing of the guest runs (set-up) and for the kill, since
+ * a throttled process takes seconds to die; in between stands exactly what systemd wrote.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/limits.h"
+#include "common/report.h"
+
+#define CGROUP_ROOT "/sys/fs/cgroup"
+
+struct cgroup {
+	int scope_fd, guest_fd; /* O_PATH directories */
+	const char *path;	/* of the scope; borrowed */
+	char cpu_max[64];	/* as systemd set it */
+};
+
+#define CGROUP_NULL ((struct cgroup){ .scope_fd = -1, .guest_fd = -1 })
+
+/* Opens the scope, moves @holder into sup/, makes guest/ with @limits' pids.max, lifts cpu.max. */
+int cgroup_prepare(struct cgroup *cg, const char *scope_path, pid_t holder,
+		   const struct limits *limits, struct error *e);
+void cgroup_close(struct cgroup *cg);
+
+/* Puts cpu.max back: the last step before the guest is released. */
+int cgroup_throttle(struct cgroup *cg, struct error *e);
+
+/* Reads every limit back, here and in all ancestors. -ESTALE when one is not as asked; else the
+ * smallest values on the way up, which are what is in force. Call after cgroup_throttle(). */
+int cgroup_verify(const struct cgroup *cg, const struct limits *asked, struct limits *ret_in_force,
+		  struct error *e);
+
+/* Is @pid in guest/? 0 or -ESTALE. */
+int cgroup_verify_member(const struct cgroup *cg, pid_t pid, struct error *e);
+
+/* Kills everything in guest/ at once (cgroup.kill) and waits until it is empty. -ETIMEDOUT when
+ * something is still there after @timeout_ms. */
+int cgroup_kill(struct cgroup *cg, int timeout_ms, struct error *e);
+
+/* Processes and threads in guest/, or REPORT_UNKNOWN. */
+uint64_t cgroup_tasks(const struct cgroup *cg);
+
+/* CPU time used by everything that ever ran in guest/, microseconds. */
+int cgroup_cpu_usage(const struct cgroup *cg, uint64_t *ret_usec);
+
+/* Fills in the counters; what this kernel lacks stays REPORT_UNKNOWN. */
+void cgroup_counters(const struct cgroup *cg, struct report *report);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How a process becomes a guest: identity, capabilities, resource limits, system calls. Everything
+ * here is irrevocable for the caller and inherited over execve(2).
+ */
+#pragma once
+
+#include <linux/filter.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/error.h"
+#include "common/request.h"
+
+/* ---- system calls ---- */
+
+/* The seccomp program of the guests (seccomp(2)), compiled once:
+ *  - socket(2), socketpair(2): Unix sockets, and IPv4 or IPv6 with TCP or UDP; nothing else. Other
+ *    families and protocols reach the network past a firewall that matches users (AF_SMC, AF_RXRPC,
+ *    IPPROTO_SMC).
+ *  - keyctl, add_key, request_key: keys outlive a run and are resolved by root's helpers.
+ *  - io_uring: its operations pass no seccomp filter.
+ *  - user namespaces, other architectures. clone3 answers ENOSYS: its flags cannot be seen.
+ * What is not allowed fails with EPERM. */
+int confine_compile(struct sock_fprog *ret, struct error *e);
+void confine_free(struct sock_fprog *program);
+
+/* ---- in the daemon ---- */
+
+/* Empties the bounding set of this process, so that nothing started from it can ever gain a
+ * capability by execve(2) (capabilities(7)); what it has it keeps. Once, instead of per run. */
+int confine_drop_bounding_set(struct error *e);
+
+/* ---- in the child, in this order ---- */
+
+/* Signal mask and dispositions, umask, session, oom_score_adj, nice value, as for a fresh program.
+ */
+int confine_reset_process(uint32_t umask_bits, struct error *e);
+
+/* The caller's limits, each at most what this process has itself (setrlimit(2)); RLIMIT_CORE is
+ * exactly 1: with 0 a core_pattern pipe helper would still be run, as root. */
+int confine_rlimits(const struct rlimit limits[GUEST_RLIMITS], struct error *e);
+
+/* No groups, @uid as real, effective, saved uid and gid, no capabilities, no new privileges. */
+int confine_identity(uint32_t uid, struct error *e);
+
+int confine_syscalls(const struct sock_fprog *program, struct error *e);
+
+/* ---- in the supervisor ---- */
+
+/* Reads /proc/PID/status back: uids and gids, groups, all five capability sets, NoNewPrivs,
+ * Seccomp. -ESTALE with the line that differs. */
+int confine_verify(pid_t pid, uint32_t uid, struct error *e);
+
+/* The pure part of confine_verify(). */
+int confine_verify_status(const char *status, uint32_t uid, struct error *e);

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "governor/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "governor/cgroup.h"
+#include "governor/confine.h"
+#include "governor/holder.h"
+#include "governor/journal.h"
+#include "governor/runs.h"
+#include "governor/sweep.h"
+
+#define STOP_USEC      (8 * USEC_PER_SEC) /* below the unit's TimeoutStopSec= */
+#define SLICE_LEVEL    1		  /* /harpe.slice */
+#define SCOPE_LEVEL    3		  /* /harpe.slice/harpe-drop.slice/harpe-ID.scope */
+#define FDSTORE_NAME   "firewall"
+#define LISTEN_FD_NAME "clients"
+#define PIN_MEMORY     (UINT64_C(16) << 20)
+
+/* ---- slices and firewall ---- */
+
+static int cgroup_id(const char *path, uint64_t *ret, struct error *e)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return error_errno(e, -ESTALE, "%s: systemd has not made this slice (%s)", path,
+				   strerror(errno));
+	*ret = st.st_ino;
+	return 0;
+}
+
+int daemon_find_slices(struct daemon *d, struct error *e)
+{
+	struct statfs fs;
+
+	if (statfs(CGROUP_ROOT, &fs) < 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
+		return error_set(e, -ENOSYS,
+				 CGROUP_ROOT " is not cgroup v2; boot with "
+					     "systemd.unified_cgroup_hierarchy=1");
+	snprintf(d->slice_path, sizeof(d->slice_path), CGROUP_ROOT "/" SLICE);
+	snprintf(d->profile_path, sizeof(d->profile_path), CGROUP_ROOT "/" SLICE "/" DROP_SLICE);
+	d->policy = (struct firewall_policy){
+		.first_uid = d->config.first_uid,
+		.uid_count = d->config.uid_count,
+		.slice_level = SLICE_LEVEL,
+		.scope_level = SCOPE_LEVEL,
+	};
+	return cgroup_id(d->slice_path, &d->policy.slice_id, e);
+}
+
+int daemon_check_policy(struct daemon *d, struct error *e)
+{
+	uint64_t id = 0;
+	int r = cgroup_id(d->slice_path, &id, e);
+
+	if (r < 0)
+		return r;
+	if (id != d->policy.slice_id)
+		return error_set(e, -ESTALE, "%s was made anew: its rule would match nothing",
+				 d->slice_path);
+	r = scope_check_ip_deny(d->profile_path, e);
+	return r < 0 ? r : firewall_check(d->firewall, e);
+}
+
+void daemon_policy_lost(struct daemon *d, const struct error *why)
+{
+	struct error e = ERROR_NULL;
+
+	journal_error("policy lost: %s; guests are ended and the table is rebuilt", why->text);
+	runs_stop_all(d, ENDED_POLICY_LOST);
+	if (daemon_find_slices(d, &e) < 0 || firewall_load(d->firewall, &d->policy, true, &e) < 0)
+		journal_error("the table cannot be rebuilt, so no guest will run: %s", e.text);
+}
+
+int daemon_load_firewall_once(struct error *e)
+{
+	struct daemon d = { 0 };
+	int r = config_load(CONFIG_PATH, &d.config, e);
+
+	if (r == 0)
+		r = daemon_find_slices(&d, e);
+	if (r == 0)
+		r = firewall_open(&d.firewall, e);
+	if (r == 0)
+		r = firewall_load(d.firewall, &d.policy, false, e);
+	firewall_free(d.firewall);
+	return r;
+}
+
+/* ---- what the service manager passes ---- */
+
+struct passed {
+	int listener, firewall;
+};
+
+static int take_passed(struct passed *ret, struct error *e)
+{
+	char **names = NULL;
+	int n = sd_listen_fds_with_names(1, &names);
+
+	if (n < 0)
+		return error_errno(e, n, "the service manager's descriptors cannot be taken");
+	for (int i = 0; i < n; i++) {
+		int fd = SD_LISTEN_FDS_START + i;
+
+		if (strcmp(names[i], LISTEN_FD_NAME) == 0 && ret->listener < 0)
+			ret->listener = fd;
+		else if (strcmp(names[i], FDSTORE_NAME) == 0 && ret->firewall < 0)
+			ret->firewall = fd;
+		else
+			close(fd);
+		free(names[i]);
+	}
+	free(names);
+	if (ret->listener < 0)
+		return error_set(
+			e, -ENOTCONN,
+			"harpe-gov.socket passed no socket; start harpe-gov.socket, not this "
+			"program");
+	return 0;
+}
+
+/* An owned table goes when the last copy of its socket is closed: the service manager keeps one, so
+ * that the table outlives a crash. */
+static int store_firewall(const struct daemon *d, struct error *e)
+{
+	int fd = firewall_fd(d->firewall);
+	int r = sd_pid_notify_with_fds(0, 0, "FDSTORE=1\nFDNAME=" FDSTORE_NAME, &fd, 1);
+
+	return r <= 0 ? error_errno(e, r < 0 ? r : -ENOTCONN,
+				    "the service manager does not keep the firewall's socket")
+		      : 0;
+}
+
+static int set_up_firewall(struct daemon *d, int passed_fd, struct error *e)
+{
+	int r = passed_fd >= 0 ? firewall_adopt(passed_fd, &d->firewall, e)
+			       : firewall_open(&d->firewall, e);
+
+	if (r == 0)
+		r = firewall_load(d->firewall, &d->policy, true, e);
+	if (r == 0 && passed_fd < 0)
+		r = store_firewall(d, e);
+	return r;
+}
+
+/* ---- events ---- */
+
+static int on_connection(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+
+	(void)source;
+	(void)revents;
+	if (client >= 0)
+		runs_accept(userdata, client);
+	return 0;
+}
+
+static int on_slice_change(sd_event_source *source, const struct inotify_event *event,
+			   void *userdata)
+{
+	(void)source;
+	if (event->len > 0 && (event->mask & IN_DELETE))
+		runs_scope_gone(userdata, event->name);
+	return 0;
+}
+
+static int on_stop_timeout(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	(void)source;
+	(void)usec;
+	journal_error("%u guests have not ended in time", d->n_runs);
+	return sd_event_exit(d->event, 0);
+}
+
+static int on_stop(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	(void)source;
+	(void)info;
+	if (d->stopping)
+		return 0;
+	d->stopping = true;
+	sd_notify(0, "STOPPING=1");
+	sd_event_source_set_enabled(d->listener, SD_EVENT_OFF);
+	runs_stop_all(d, ENDED_GOVERNOR_STOPPED);
+	return sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, STOP_USEC, 0,
+					  on_stop_timeout, d);
+}
+
+/* Runs after every round of events. */
+static int on_idle(sd_event_source *source, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	(void)source;
+	return d->stopping && !d->runs ? sd_event_exit(d->event, 0) : 0;
+}
+
+static int add_sources(struct daemon *d, int listener, struct error *e)
+{
+	sd_event_source *idle = NULL;
+	int r = sd_event_add_io(d->event, &d->listener, listener, EPOLLIN, on_connection, d);
+
+	if (r >= 0)
+		r = sd_event_add_inotify(d->event, NULL, d->profile_path, IN_DELETE | IN_ONLYDIR,
+					 on_slice_change, d);
+	if (r >= 0)
+		r = sd_event_add_signal(d->event, NULL, SIGTERM, on_stop, d);
+	if (r >= 0)
+		r = sd_event_add_post(d->event, &idle, on_idle, d);
+	if (r >= 0)
+		r = sd_event_source_set_floating(idle, true);
+	if (r >= 0)
+		r = sd_event_set_watchdog(d->event, true);
+	sd_event_source_unref(idle);
+	return r < 0 ? error_errno(e, r, "the event loop cannot be set up") : 0;
+}
+
+/* ---- the pin ---- */
+
+static void on_pin_started(void *userdata, int r, const struct error *error)
+{
+	(void)userdata;
+	if (r < 0)
+		journal_error("the pin scope is missing, starts are slower: %s", error->text);
+}
+
+/* One delegated scope with limits that stays: the slice keeps its controllers switched on, without
+ * which every start of a scope would have to switch them on and off again. */
+static void start_pin(struct daemon *d)
+{
+	char name[SCOPE_NAME_MAX];
+	struct limits limits = { .value = { PIN_MEMORY, 0, USEC_PER_SEC, 1, LIMIT_INFINITY,
+					    LIMIT_INFINITY } };
+	struct scope_spec spec = {
+		.name = name,
+		.slice = DROP_SLICE,
+		.description = "Keeps the controllers of " DROP_SLICE " on",
+		.pid = holder_start(),
+		.limits = &limits,
+	};
+	struct error e = ERROR_NULL;
+
+	snprintf(name, sizeof(name), "harpe-pin-%d.scope", getpid());
+	if (spec.pid < 0 || scope_start(d->scopes, &spec, on_pin_started, NULL, &e) < 0)
+		on_pin_started(NULL, -1, &e);
+}
+
+/* ---- from start to end ---- */
+
+static int block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGCHLD);
+	return sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -errno : 0;
+}
+
+static int make_pool(struct daemon *d, struct error *e)
+{
+	int r = identity_pool_new(d->config.first_uid, d->config.uid_count, &d->pool);
+
+	if (r < 0)
+		return error_errno(e, r, "the pool of uids");
+	r = identity_hold_back_busy(d->pool, e);
+	if (r > 0)
+		journal_error("%d uids of the pool have processes already and are not used", r);
+	return r < 0 ? r : 0;
+}
+
+static int set_up(struct daemon *d, const struct passed *passed, struct error *e)
+{
+	int r = config_load(CONFIG_PATH, &d->config, e);
+
+	if (r == 0)
+		r = daemon_find_slices(d, e);
+	if (r == 0)
+		r = set_up_firewall(d, passed->firewall, e);
+	if (r == 0)
+		r = scope_check_ip_deny(d->profile_path, e);
+	if (r == 0)
+		r = sweep_slice(d->profile_path, e);
+	if (r == 0)
+		r = make_pool(d, e);
+	if (r == 0)
+		r = confine_compile(&d->filter, e);
+	if (r == 0)
+		r = confine_drop_bounding_set(e);
+	if (r == 0)
+		r = scopes_new(d->event, &d->scopes, e);
+	return r == 0 ? add_sources(d, passed->listener, e) : r;
+}
+
+/* Hands the table back unowned, so that it stays when the socket is closed. */
+static void give_firewall_back(struct daemon *d)
+{
+	struct error e = ERROR_NULL;
+
+	if (firewall_load(d->firewall, &d->policy, false, &e) < 0)
+		journal_error("the table cannot be handed back: %s", e.text);
+}
+
+static int loop(struct daemon *d, struct error *e)
+{
+	int r;
+
+	sd_notify(0, "READY=1");
+	start_pin(d);
+	journal_info("ready: uids %u to %u, filter of %u instructions", d->config.first_uid,
+		     d->config.first_uid + d->config.uid_count - 1, d->filter.len);
+	r = sd_event_loop(d->event);
+	give_firewall_back(d);
+	return r < 0 ? error_errno(e, r, "the event loop failed") : 0;
+}
+
+static void release(struct daemon *d)
+{
+	scopes_free(d->scopes);
+	firewall_free(d->firewall);
+	identity_pool_free(d->pool);
+	confine_free(&d->filter);
+	sd_event_source_unref(d->listener);
+	sd_event_unref(d->event);
+}
+
+int daemon_serve(struct error *e)
+{
+	struct daemon d = { 0 };
+	struct passed passed = { .listener = -1, .firewall = -1 };
+	int r = take_passed(&passed, e);
+
+	if (r < 0)
+		return r;
+	r = block_signals();
+	if (r == 0)
+		r = sd_event_default(&d.event);
+	if (r < 0)
+		return error_errno(e, r, "the event loop cannot be made");
+	r = set_up(&d, &passed, e);
+	if (r == 0)
+		r = loop(&d, e);
+	release(&d);
+	return r;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The daemon: the only writer of uids, firewall and scopes. One event loop, nothing in it blocks on
+ * a client or on systemd.
+ */
+#pragma once
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#include "governor/config.h"
+#include "governor/identity.h"
+#include "governor/pair.h"
+#include "governor/scope.h"
+#include "nft/firewall.h"
+
+struct run;
+
+struct daemon {
+	struct config config;
+	sd_event *event;
+	struct identity_pool *pool;
+	struct scopes *scopes;
+	struct firewall *firewall;
+	struct firewall_policy policy;
+	struct sock_fprog filter;
+	char slice_path[PATH_TEXT_MAX];	  /* of harpe.slice */
+	char profile_path[PATH_TEXT_MAX]; /* of harpe-drop.slice */
+	sd_event_source *listener;
+	struct run *runs; /* oldest first */
+	uint32_t n_runs;
+	uint64_t last_serial;
+	bool stopping;
+};
+
+/* Fills in the paths and ids of the slices, which systemd made. */
+int daemon_find_slices(struct daemon *d, struct error *e);
+
+/* Is all in place for a guest to run: our table as committed, slice ids fresh, IPAddressDeny= on?
+ * -ESTALE when something was lost. */
+int daemon_check_policy(struct daemon *d, struct error *e);
+
+/* Everything was lost: ends all guests, rebuilds the table. */
+void daemon_policy_lost(struct daemon *d, const struct error *why);
+
+/* Loads the table unowned and returns: for early boot, before there is a bus. */
+int daemon_load_firewall_once(struct error *e);
+
+/* Serves until SIGTERM. Returns 0 or a negative errno with a sentence. */
+int daemon_serve(struct error *e);

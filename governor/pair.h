@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a supervisor asks of the daemon, over a SOCK_SEQPACKET pair: fixed-size records, so that the
+ * daemon parses nothing that a client wrote. One ask, one reply; PAIR_STOP may come at any time.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/report.h"
+#include "common/request.h"
+
+#define PATH_TEXT_MAX 512
+
+enum pair_verb {
+	/* supervisor -> daemon */
+	PAIR_START,   /* ask.start -> reply.grant: policy, uid, scope */
+	PAIR_RELEASE, /* ask.release: all read back; may the guest run? -> PAIR_OK */
+	PAIR_END,     /* ask.report -> reply.drops, once the scope is gone */
+	PAIR_NEXT,    /* ask.cursor -> reply.row, or PAIR_NONE */
+	PAIR_KILL,    /* ask.target -> reply.count */
+	/* daemon -> supervisor */
+	PAIR_OK,
+	PAIR_NONE,
+	PAIR_REFUSED, /* reply.refused */
+	PAIR_STOP,    /* reply.stop: end the guest for this reason */
+};
+
+struct pair_start {
+	struct limits limits;
+	char name[GUEST_NAME_MAX + 1];
+	char command[COMMAND_TEXT_MAX + 1];
+	pid_t holder; /* the process that the scope is made around */
+};
+
+struct pair_release {
+	pid_t main_pid;
+};
+
+struct pair_grant {
+	char id[RUN_ID_LEN + 1];
+	char profile[33];
+	uint32_t uid, caller_uid, caller_gid;
+	struct limits limits;
+	char scope[PATH_TEXT_MAX]; /* the scope's cgroup directory, absolute */
+};
+
+struct pair_drops {
+	uint64_t uid, slice;
+};
+
+struct pair_ask {
+	uint32_t verb;
+	union {
+		struct pair_start start;
+		struct pair_release release;
+		struct report report;
+		uint64_t cursor;
+		char target[GUEST_NAME_MAX + 1]; /* "" = all */
+	};
+};
+
+struct pair_reply {
+	uint32_t verb;
+	union {
+		struct pair_grant grant;
+		struct pair_drops drops;
+		struct {
+			struct guest_row row;
+			uint64_t cursor; /* for the next PAIR_NEXT */
+		} next;
+		uint64_t count;
+		uint32_t stop; /* enum ended */
+		struct error refused;
+	};
+};
+
+/* Sends one record without blocking. */
+int pair_send(int fd, const void *record, size_t size);
+
+/* Receives one record of exactly @size. -ECONNRESET at end of file, -EPROTO for another size. */
+int pair_receive(int fd, void *record, size_t size);
+
+/* Asks and waits for the reply. -ECANCELED when PAIR_STOP came instead (reply->stop),
+ * -ECONNRESET when the daemon is gone, -EACCES when it refused; the sentence says which. */
+int pair_call(int fd, const struct pair_ask *ask, struct pair_reply *reply, struct error *e);

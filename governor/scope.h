@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Transient scopes, by sd-bus (org.freedesktop.systemd1(5)). Asynchronous: the daemon never waits
+ * for PID 1.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
+
+#include "common/limits.h"
+#include "governor/pair.h"
+
+#define SLICE	       "harpe.slice"	  /* all guests; aggregate limits, the firewall's match */
+#define DROP_SLICE     "harpe-drop.slice" /* guests of profile "drop"; IPAddressDeny=any */
+#define DROP_PROFILE   "drop"
+#define SERVICE	       "harpe-gov.service"
+#define SCOPE_NAME_MAX 64
+
+struct scopes; /* the connection and the jobs under way */
+
+/* @r is 0 once the scope is active, or a negative errno with a sentence. */
+typedef void (*scope_callback)(void *userdata, int r, const struct error *e);
+
+/* Connects to the system bus and joins @event. */
+int scopes_new(sd_event *event, struct scopes **ret, struct error *e);
+void scopes_free(struct scopes *s);
+
+struct scope_spec {
+	const char *name, *slice, *description;
+	pid_t pid; /* the process that it is made around */
+	const struct limits *limits;
+};
+
+/* Starts a scope; @callback comes once, later, unless scope_forget() was called. */
+int scope_start(struct scopes *s, const struct scope_spec *spec, scope_callback callback,
+		void *userdata, struct error *e);
+
+/* No callback for @userdata any more. */
+void scope_forget(struct scopes *s, const void *userdata);
+
+/* Asks systemd to stop the unit; nobody waits for it. */
+void scope_stop(struct scopes *s, const char *name);
+
+/* The cgroup directory of the scope @name that @pid is in, from /proc: systemd's word is not
+ * enough, a dead process can be "attached" (the scope would then never end). -ESRCH when @pid is
+ * not in it. */
+int scope_path(const char *name, pid_t pid, char path[PATH_TEXT_MAX], struct error *e);
+
+/* Is IPAddressDeny=any in force in the cgroup @path: is a program attached that no parent's
+ * IPAddressAllow= undermines? 0 or -ESTALE. */
+int scope_check_ip_deny(const char *path, struct error *e);

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The guests' system call filter, built with libseccomp.
+ *
+ * The kernel takes int arguments from the lower half of a 64-bit register and ignores the rest, so
+ * every comparison that denies is masked, or is an order comparison that garbage in the upper half
+ * can only make true.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "governor/confine.h"
+
+#define DENY	    SCMP_ACT_ERRNO(EPERM)
+#define ABSENT	    SCMP_ACT_ERRNO(ENOSYS)
+#define LOWER_HALF  UINT32_MAX
+#define TYPE_MASK   0xf	 /* the rest are SOCK_CLOEXEC and SOCK_NONBLOCK */
+#define PROGRAM_MAX 4096 /* instructions: BPF_MAXINSNS */
+
+#define ARG_IS(arg, value)   SCMP_CMP64(arg, SCMP_CMP_MASKED_EQ, LOWER_HALF, value)
+#define ARG_ABOVE(arg, most) SCMP_CMP64(arg, SCMP_CMP_GT, most)
+#define TYPE_IS(value)	     SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, TYPE_MASK, value)
+
+static const struct {
+	int syscall;
+	uint32_t action;
+} whole_calls[] = {
+	{ SCMP_SYS(add_key), DENY },	    { SCMP_SYS(request_key), DENY },
+	{ SCMP_SYS(keyctl), DENY },	    { SCMP_SYS(io_uring_setup), DENY },
+	{ SCMP_SYS(io_uring_enter), DENY }, { SCMP_SYS(io_uring_register), DENY },
+	{ SCMP_SYS(clone3), ABSENT },
+};
+
+static const int creators[] = { SCMP_SYS(socket), SCMP_SYS(socketpair) };
+
+static const int families[] = { AF_UNIX, AF_INET, AF_INET6 }; /* allowed, ascending */
+
+/* Of the IP families; protocol 0 means the type's own. */
+static const struct {
+	int type, protocol;
+} ip_sockets[] = {
+	{ SOCK_STREAM, IPPROTO_TCP },
+	{ SOCK_DGRAM, IPPROTO_UDP },
+};
+
+static int is_allowed_family(int family)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+		if (families[i] == family)
+			return 1;
+	return 0;
+}
+
+static int deny_families(scmp_filter_ctx ctx, int call)
+{
+	int last = families[ARRAY_SIZE(families) - 1];
+	int r = seccomp_rule_add(ctx, DENY, call, 1, ARG_ABOVE(0, (uint64_t)last));
+
+	for (int family = 0; family < last && r == 0; family++)
+		if (!is_allowed_family(family))
+			r = seccomp_rule_add(ctx, DENY, call, 1, ARG_IS(0, (uint64_t)family));
+	return r;
+}
+
+/* Every protocol of this type but 0 and its own. */
+static int deny_protocols(scmp_filter_ctx ctx, int call, int family, int type, int protocol)
+{
+	int r = seccomp_rule_add(ctx, DENY, call, 3, ARG_IS(0, (uint64_t)family),
+				 TYPE_IS((uint64_t)type), ARG_ABOVE(2, (uint64_t)protocol));
+
+	for (int other = 1; other < protocol && r == 0; other++)
+		r = seccomp_rule_add(ctx, DENY, call, 3, ARG_IS(0, (uint64_t)family),
+				     TYPE_IS((uint64_t)type), ARG_IS(2, (uint64_t)other));
+	return r;
+}
+
+static int protocol_of(int type)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ip_sockets); i++)
+		if (ip_sockets[i].type == type)
+			return ip_sockets[i].protocol;
+	return -1;
+}
+
+static int deny_ip_sockets(scmp_filter_ctx ctx, int call, int family)
+{
+	int r = 0;
+
+	for (int type = 0; type <= TYPE_MASK && r == 0; type++) {
+		int protocol = protocol_of(type);
+
+		if (protocol < 0)
+			r = seccomp_rule_add(ctx, DENY, call, 2, ARG_IS(0, (uint64_t)family),
+					     TYPE_IS((uint64_t)type));
+		else
+			r = deny_protocols(ctx, call, family, type, protocol);
+	}
+	return r;
+}
+
+static int deny_sockets(scmp_filter_ctx ctx)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(creators) && r == 0; i++) {
+		r = deny_families(ctx, creators[i]);
+		if (r == 0)
+			r = deny_ip_sockets(ctx, creators[i], AF_INET);
+		if (r == 0)
+			r = deny_ip_sockets(ctx, creators[i], AF_INET6);
+	}
+	return r;
+}
+
+static int deny_user_namespaces(scmp_filter_ctx ctx)
+{
+	static const int calls[] = { SCMP_SYS(clone), SCMP_SYS(unshare) };
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(calls) && r == 0; i++)
+		r = seccomp_rule_add(
+			ctx, DENY, calls[i], 1,
+			SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER));
+	return r;
+}
+
+static int add_rules(scmp_filter_ctx ctx)
+{
+	int r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, DENY);
+
+	if (r == 0)
+		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* binary tree */
+	for (size_t i = 0; i < ARRAY_SIZE(whole_calls) && r == 0; i++)
+		r = seccomp_rule_add(ctx, whole_calls[i].action, whole_calls[i].syscall, 0);
+	if (r == 0)
+		r = deny_user_namespaces(ctx);
+	if (r == 0)
+		r = deny_sockets(ctx);
+	return r;
+}
+
+/* libseccomp writes programs to descriptors only. */
+static int export_program(scmp_filter_ctx ctx, struct sock_fprog *ret)
+{
+	_cleanup_close_ int fd = memfd_create("seccomp", MFD_CLOEXEC);
+	_cleanup_free_ struct sock_filter *filter = NULL;
+	off_t size;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = seccomp_export_bpf(ctx, fd);
+	if (r < 0)
+		return r;
+	size = lseek(fd, 0, SEEK_CUR);
+	if (size <= 0 || (size_t)size > PROGRAM_MAX * sizeof(*filter))
+		return -E2BIG;
+	filter = malloc((size_t)size);
+	if (!filter)
+		return -ENOMEM;
+	if (pread(fd, filter, (size_t)size, 0) != size)
+		return -EIO;
+	ret->len = (unsigned short)((size_t)size / sizeof(*filter));
+	ret->filter = TAKE_PTR(filter);
+	return 0;
+}
+
+static void release_context(scmp_filter_ctx *ctx)
+{
+	if (*ctx)
+		seccomp_release(*ctx);
+}
+
+int confine_compile(struct sock_fprog *ret, struct error *e)
+{
+	_cleanup_(release_context) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
+	int r = ctx ? add_rules(ctx) : -ENOMEM;
+
+	if (r == 0)
+		r = export_program(ctx, ret);
+	return r < 0 ? error_errno(e, r, "the system call filter cannot be built") : 0;
+}
+
+void confine_free(struct sock_fprog *program)
+{
+	free(program->filter);
+	*program = (struct sock_fprog){ 0 };
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "governor/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "common/request.h"
+#include "common/wire.h"
+#include "governor/guest.h"
+#include "governor/pair.h"
+
+#define CLIENT_FD 3
+#define DAEMON_FD 4
+
+struct call {
+	struct request request;
+	int fds[WIRE_FDS_MAX];
+	size_t n_fds;
+	const struct sock_fprog *filter;
+};
+
+static void answer(enum wire_type type, const struct wire_field *fields, size_t n_fields,
+		   const void *object)
+{
+	char buf[WIRE_SIZE_MAX];
+	ssize_t n = wire_encode(type, fields, n_fields, object, buf, sizeof(buf));
+
+	if (n > 0)
+		wire_send(CLIENT_FD, buf, (size_t)n, NULL, 0);
+}
+
+static void answer_done(uint64_t count)
+{
+	struct answer a = { .count = count };
+
+	answer(WIRE_DONE, answer_fields, answer_n_fields, &a);
+}
+
+static void refuse(const struct error *e)
+{
+	struct answer a = { .count = 0 };
+
+	memcpy(a.text, e->text, sizeof(a.text));
+	answer(WIRE_REFUSED, answer_fields, answer_n_fields, &a);
+}
+
+/* ---- the verbs ---- */
+
+static int check_run(const struct call *c, struct error *e)
+{
+	if (c->n_fds != RUN_FD_COUNT)
+		return error_set(e, -EPROTO, "the request has %zu descriptors instead of %d",
+				 c->n_fds, RUN_FD_COUNT);
+	if (c->request.name[0] && !name_valid(c->request.name))
+		return error_set(e, -EINVAL, "--name: is not 1 to %d of A-Z a-z 0-9 . _ -",
+				 GUEST_NAME_MAX);
+	for (const char *p = c->request.command; *p; p++)
+		if (*p < ' ' || *p > '~')
+			return error_set(e, -EINVAL, "the command text is not printable ASCII");
+	return 0;
+}
+
+static int serve_run(struct call *c, struct error *e)
+{
+	struct report report;
+	struct guest_call call = {
+		.client = CLIENT_FD,
+		.daemon = DAEMON_FD,
+		.request = &c->request,
+		.fds = c->fds,
+		.filter = c->filter,
+	};
+	int r = check_run(c, e);
+
+	if (r < 0)
+		return r;
+	guest_run(&call, &report);
+	answer(WIRE_REPORT, report_fields, report_n_fields, &report);
+	return 0;
+}
+
+static int serve_ps(struct call *c, struct error *e)
+{
+	struct pair_ask ask = { .verb = PAIR_NEXT, .cursor = 0 };
+	struct pair_reply reply;
+	uint64_t count = 0;
+	int r;
+
+	(void)c;
+	for (;;) {
+		r = pair_call(DAEMON_FD, &ask, &reply, e);
+		if (r < 0)
+			return r;
+		if (reply.verb != PAIR_OK)
+			break;
+		answer(WIRE_GUEST, guest_row_fields, guest_row_n_fields, &reply.next.row);
+		ask.cursor = reply.next.cursor;
+		count++;
+	}
+	answer_done(count);
+	return 0;
+}
+
+static int serve_kill(struct call *c, struct error *e)
+{
+	struct pair_ask ask = { .verb = PAIR_KILL };
+	struct pair_reply reply;
+	int r;
+
+	memcpy(ask.target, c->request.target, sizeof(ask.target));
+	r = pair_call(DAEMON_FD, &ask, &reply, e);
+	if (r < 0)
+		return r;
+	answer_done(reply.count);
+	return 0;
+}
+
+static const struct {
+	int type;
+	int (*serve)(struct call *c, struct error *e);
+} verbs[] = {
+	{ WIRE_RUN, serve_run },
+	{ WIRE_PS, serve_ps },
+	{ WIRE_KILL, serve_kill },
+};
+
+/* ---- the connection ---- */
+
+static int receive(struct call *c, int *ret_type, struct error *e)
+{
+	char buf[WIRE_SIZE_MAX];
+	ssize_t n = wire_receive(CLIENT_FD, buf, sizeof(buf), c->fds, &c->n_fds);
+	int type;
+
+	if (n == 0)
+		_exit(0); /* somebody looked whether the door is there */
+	if (n < 0)
+		return error_errno(e, (int)n, "the request cannot be received");
+	type = wire_type(buf, (size_t)n, e);
+	if (type < 0)
+		return type;
+	request_clear(&c->request);
+	*ret_type = type;
+	return wire_decode(request_fields, request_n_fields, buf, (size_t)n, &c->request, e);
+}
+
+static int dispatch(struct call *c, struct error *e)
+{
+	int type = 0, r = receive(c, &type, e);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (verbs[i].type == type)
+			return verbs[i].serve(c, e);
+	return error_set(e, -EPROTO, "the request is of unknown kind %d", type);
+}
+
+/* Signal handling of a process that nobody but the daemon and SIGALRM may end. */
+static void reset_signals(void)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, normal = { .sa_handler = SIG_DFL };
+	static const int ignored[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
+	sigset_t none;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+		sigaction(ignored[i], &ignore, NULL);
+	sigaction(SIGALRM, &normal, NULL);
+	sigaction(SIGCHLD, &normal, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void keep_only(int client, int daemon)
+{
+	int high = fcntl(client, F_DUPFD_CLOEXEC, 64), pair = fcntl(daemon, F_DUPFD_CLOEXEC, 64);
+
+	if (high < 0 || pair < 0 || dup3(high, CLIENT_FD, O_CLOEXEC) < 0 ||
+	    dup3(pair, DAEMON_FD, O_CLOEXEC) < 0 || close_range(DAEMON_FD + 1, ~0U, 0) < 0)
+		_exit(1);
+}
+
+void supervisor_main(int client, int daemon, const struct sock_fprog *filter)
+{
+	struct call call = { .filter = filter };
+	struct error e = ERROR_NULL;
+
+	reset_signals();
+	keep_only(client, daemon);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	alarm(REQUEST_DEADLINE_SEC);
+	if (!filter)
+		error_set(&e, -EDQUOT,
+			  "too many connections of this user at once, see [access] "
+			  "max-connections");
+	if (!filter || dispatch(&call, &e) < 0)
+		refuse(&e);
+	_exit(0);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "governor/sweep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/fd.h"
+
+#define ROUNDS	 100
+#define ROUND_NS 100000000 /* 0.1 s */
+
+static void close_directory(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+static int is_scope(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && strcmp(dot, ".scope") == 0;
+}
+
+/* Kills what is in there; the number of scopes, the name of one in @last. */
+static int kill_scopes(const char *path, char *last, size_t size, struct error *e)
+{
+	_cleanup_(close_directory) DIR *slice = opendir(path);
+	struct dirent *entry;
+	int n = 0;
+
+	if (!slice)
+		return error_errno(e, -errno, "%s: cannot be read", path);
+	while ((entry = readdir(slice))) {
+		_cleanup_close_ int fd = -1;
+
+		if (!is_scope(entry->d_name))
+			continue;
+		fd = openat(dirfd(slice), entry->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			continue; /* gone meanwhile */
+		write_file_at(fd, "cpu.max", "max");
+		write_file_at(fd, "cgroup.kill", "1");
+		snprintf(last, size, "%s", entry->d_name);
+		n++;
+	}
+	return n;
+}
+
+int sweep_slice(const char *path, struct error *e)
+{
+	struct timespec pause = { .tv_nsec = ROUND_NS };
+	char last[256] = "";
+	int n = 0;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		n = kill_scopes(path, last, sizeof(last), e);
+		if (n <= 0)
+			return n;
+		nanosleep(&pause, NULL);
+	}
+	return error_set(e, -EBUSY, "%s/%s: an earlier run's scope does not go away (%d of them)",
+			 path, last, n);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "governor/watch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "governor/pair.h"
+
+#define CPU_CHECK_MIN_USEC 1000u /* the finest that is worth waking up for */
+
+static int arm(int fd, uint64_t usec)
+{
+	struct itimerspec t = { .it_value = { .tv_sec = (time_t)(usec / USEC_PER_SEC),
+					      .tv_nsec = (long)(usec % USEC_PER_SEC) * 1000 } };
+
+	return timerfd_settime(fd, 0, &t, NULL) < 0 ? -errno : 0;
+}
+
+/* A timer that fires after @usec, or never: poll(2) ignores descriptor -1. */
+static int timer_new(uint64_t usec, int *ret)
+{
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	if (usec == LIMIT_INFINITY)
+		return 0;
+	fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	r = arm(fd, usec);
+	if (r < 0)
+		return r;
+	*ret = TAKE_FD(fd);
+	return 0;
+}
+
+/* The tree uses at most one second of CPU time per second and processor, so the limit cannot be
+ * passed before that much time is over: one wake-up, re-armed, instead of polling. */
+static uint64_t earliest_usec(uint64_t left)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t wait = left / (uint64_t)(cpus > 0 ? cpus : 1);
+
+	return wait < CPU_CHECK_MIN_USEC ? CPU_CHECK_MIN_USEC : wait;
+}
+
+/* 1 = used up; else the timer is armed again. */
+static int check_cpu(const struct watch *w, int timer)
+{
+	uint64_t used;
+
+	if (cgroup_cpu_usage(w->cgroup, &used) < 0 || used >= w->cpu_usec)
+		return 1; /* a limit that cannot be checked is not in force */
+	return arm(timer, earliest_usec(w->cpu_usec - used)) < 0;
+}
+
+static enum ended daemon_says(int daemon)
+{
+	struct pair_reply reply;
+
+	if (pair_receive(daemon, &reply, sizeof(reply)) < 0)
+		return ENDED_GOVERNOR_LOST;
+	if (reply.verb == PAIR_STOP && reply.stop < ENDED_COUNT)
+		return (enum ended)reply.stop;
+	return ENDED_GOVERNOR_LOST;
+}
+
+enum { P_GUEST, P_WALL, P_CPU, P_DAEMON, P_CLIENT, P_COUNT };
+
+static enum ended wait_for_end(const struct watch *w, int wall, int cpu)
+{
+	struct pollfd p[P_COUNT] = {
+		[P_GUEST] = { .fd = w->pidfd, .events = POLLIN },
+		[P_WALL] = { .fd = wall, .events = POLLIN },
+		[P_CPU] = { .fd = cpu, .events = POLLIN },
+		[P_DAEMON] = { .fd = w->daemon, .events = POLLIN },
+		[P_CLIENT] = { .fd = w->client, .events = POLLIN | POLLRDHUP },
+	};
+
+	for (;;) {
+		if (poll(p, P_COUNT, -1) < 0) {
+			if (errno == EINTR)
+				continue;
+			return ENDED_GOVERNOR_LOST;
+		}
+		if (p[P_GUEST].revents)
+			return ENDED_EXITED;
+		if (p[P_DAEMON].revents)
+			return daemon_says(w->daemon);
+		if (p[P_WALL].revents)
+			return ENDED_WALL_CLOCK;
+		if (p[P_CPU].revents && check_cpu(w, cpu))
+			return ENDED_CPU_TIME;
+		if (p[P_CLIENT].revents)
+			return ENDED_CALLER_GONE;
+	}
+}
+
+enum ended watch_guest(const struct watch *w, struct error *e)
+{
+	_cleanup_close_ int wall = -1, cpu = -1;
+	int r = timer_new(w->wall_usec, &wall);
+
+	if (r == 0)
+		r = timer_new(w->cpu_usec == LIMIT_INFINITY ? LIMIT_INFINITY
+							    : earliest_usec(w->cpu_usec),
+			      &cpu);
+	if (r < 0) {
+		error_errno(e, r, "the guest's clocks cannot be started");
+		return ENDED_GOVERNOR_LOST;
+	}
+	return wait_for_end(w, wall, cpu);
+}

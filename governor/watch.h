@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Waits for the first thing that ends a guest. */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/report.h"
+#include "governor/cgroup.h"
+
+struct watch {
+	int pidfd;	    /* the guest's first process */
+	int client, daemon; /* the two whose end is the guest's end */
+	const struct cgroup *cgroup;
+	uint64_t wall_usec, cpu_usec; /* limits from now on; LIMIT_INFINITY = none */
+};
+
+/* ENDED_EXITED means only that the first process is gone; the counters say why. */
+enum ended watch_guest(const struct watch *w, struct error *e);
