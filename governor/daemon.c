@@ -62,7 +62,7 @@ int daemon_find_slices(struct daemon *d, struct error *e)
 	return cgroup_id(d->slice_path, &d->policy.slice_id, e);
 }
 
-int daemon_check_policy(struct daemon *d, struct error *e)
+int daemon_check_policy(struct daemon *d, const char *scope, struct error *e)
 {
 	uint64_t id = 0;
 	int r = cgroup_id(d->slice_path, &id, e);
@@ -72,7 +72,7 @@ int daemon_check_policy(struct daemon *d, struct error *e)
 	if (id != d->policy.slice_id)
 		return error_set(e, -ESTALE, "%s was made anew: its rule would match nothing",
 				 d->slice_path);
-	r = scope_check_ip_deny(d->profile_path, e);
+	r = scope_check_ip_deny(scope, e);
 	return r < 0 ? r : firewall_check(d->firewall, e);
 }
 
@@ -298,8 +298,6 @@ static int set_up(struct daemon *d, const struct passed *passed, struct error *e
 	if (r == 0)
 		r = set_up_firewall(d, passed->firewall, e);
 	if (r == 0)
-		r = scope_check_ip_deny(d->profile_path, e);
-	if (r == 0)
 		r = sweep_slice(d->profile_path, e);
 	if (r == 0)
 		r = make_pool(d, e);
@@ -309,6 +307,8 @@ static int set_up(struct daemon *d, const struct passed *passed, struct error *e
 		r = confine_drop_bounding_set(e);
 	if (r == 0)
 		r = scopes_new(d->event, &d->scopes, e);
+	if (r == 0)
+		r = scopes_check_ip_rules(d->scopes, e);
 	return r == 0 ? add_sources(d, passed->listener, e) : r;
 }
 

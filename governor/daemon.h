@@ -37,9 +37,9 @@ struct daemon {
 /* Fills in the paths and ids of the slices, which systemd made. */
 int daemon_find_slices(struct daemon *d, struct error *e);
 
-/* Is all in place for a guest to run: our table as committed, slice ids fresh, IPAddressDeny= on?
- * -ESTALE when something was lost. */
-int daemon_check_policy(struct daemon *d, struct error *e);
+/* Is all in place for a guest in the scope with cgroup directory @scope to run: our table as
+ * committed, slice id fresh, systemd's address filter attached? -ESTALE when something was lost. */
+int daemon_check_policy(struct daemon *d, const char *scope, struct error *e);
 
 /* Everything was lost: ends all guests, rebuilds the table. */
 void daemon_policy_lost(struct daemon *d, const struct error *why);

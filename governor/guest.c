@@ -273,7 +273,10 @@ static void reap(struct guest *g)
 	struct report *r = g->report;
 
 	if (g->child <= 0 || waitid(P_PIDFD, (id_t)g->pidfd, &info, WEXITED | WNOHANG) < 0 ||
-	    info.si_pid == 0 || !r->guest_ran)
+	    info.si_pid == 0)
+		return;
+	g->child = 0;
+	if (!r->guest_ran)
 		return;
 	if (info.si_code == CLD_EXITED)
 		r->exit_code = (uint64_t)info.si_status;
@@ -320,13 +323,13 @@ static void leave_scope(struct guest *g, struct error *e)
 static void end(struct guest *g, enum ended ended, struct error *e)
 {
 	struct report *r = g->report;
-	uint64_t tasks = ended == ENDED_EXITED ? cgroup_tasks(&g->cgroup) : REPORT_UNKNOWN;
 
+	reap(g); /* first: a zombie still counts as a task */
+	r->left_processes = ended == ENDED_EXITED ? cgroup_tasks(&g->cgroup) : REPORT_UNKNOWN;
 	if (cgroup_kill(&g->cgroup, KILL_TIMEOUT_MS, e) < 0)
 		ended = ENDED_UNKILLABLE;
 	reap(g);
 	cgroup_counters(&g->cgroup, r);
-	r->left_processes = tasks;
 	r->ended = ended == ENDED_EXITED ? why_it_ended(g) : ended;
 	leave_scope(g, e);
 	memcpy(r->error, e->text, sizeof(r->error));

@@ -3,11 +3,9 @@
  * The command line. It has no privilege and asks harpe-govd for everything.
  */
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "common/fd.h"
 #include "common/text.h"
@@ -88,19 +86,6 @@ static void fill_standard_streams(void)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
 			abort();
-}
-
-/* As the guest died, without the core dump that is not its own. */
-static int die_of(int number)
-{
-	sigset_t all;
-
-	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-	signal(number, SIG_DFL);
-	sigfillset(&all);
-	sigprocmask(SIG_UNBLOCK, &all, NULL);
-	raise(number);
-	return 128 + number;
 }
 
 int main(int argc, char **argv)

@@ -363,7 +363,7 @@ static void ask_release(struct run *r, const struct pair_ask *ask)
 		reply_refused(r, &e);
 		return;
 	}
-	ret = daemon_check_policy(r->d, &e);
+	ret = daemon_check_policy(r->d, r->path, &e);
 	if (ret < 0) {
 		why = e;
 		error_wrap(&e, ret, "the firewall is not in force, so nothing runs");

@@ -287,6 +287,74 @@ void scope_stop(struct scopes *s, const char *name)
 
 /* ---- looking ---- */
 
+/* How many entries of IPAddressAllow= or IPAddressDeny= (a(iayu): family, address, prefix length)
+ * there are, and how many of them are a whole family. */
+static int count_rules(sd_bus_message *m, int *ret_all, int *ret_any)
+{
+	int r = sd_bus_message_enter_container(m, 'a', "(iayu)");
+
+	*ret_all = *ret_any = 0;
+	while (r >= 0 && (r = sd_bus_message_enter_container(m, 'r', "iayu")) > 0) {
+		const void *address;
+		uint32_t prefix;
+		size_t size;
+		int family;
+
+		r = sd_bus_message_read(m, "i", &family);
+		if (r >= 0)
+			r = sd_bus_message_read_array(m, 'y', &address, &size);
+		if (r >= 0)
+			r = sd_bus_message_read(m, "u", &prefix);
+		if (r >= 0)
+			r = sd_bus_message_exit_container(m);
+		*ret_all += 1;
+		*ret_any += r >= 0 && prefix == 0;
+	}
+	return r;
+}
+
+static int get_rules(struct scopes *s, const char *slice, const char *property, int *ret_all,
+		     int *ret_any)
+{
+	sd_bus_message *m = NULL;
+	char *path = NULL;
+	int r = sd_bus_path_encode(MANAGER_PATH "/unit", slice, &path);
+
+	if (r >= 0)
+		r = sd_bus_get_property(s->bus, MANAGER_NAME, path, MANAGER_NAME ".Slice", property,
+					NULL, &m, "a(iayu)");
+	if (r >= 0)
+		r = count_rules(m, ret_all, ret_any);
+	sd_bus_message_unref(m);
+	free(path);
+	return r;
+}
+
+int scopes_check_ip_rules(struct scopes *s, struct error *e)
+{
+	static const char *const slices[] = { DROP_SLICE, SLICE, "-.slice" };
+	int all = 0, any = 0, r = get_rules(s, DROP_SLICE, "IPAddressDeny", &all, &any);
+
+	if (r < 0)
+		return error_errno(e, r, DROP_SLICE ": its IPAddressDeny= cannot be read");
+	if (any < 2) /* IPv4 and IPv6 */
+		return error_set(e, -ESTALE,
+				 DROP_SLICE
+				 ": IPAddressDeny=any is missing; see systemctl cat " DROP_SLICE);
+	for (size_t i = 0; i < ARRAY_SIZE(slices); i++) {
+		r = get_rules(s, slices[i], "IPAddressAllow", &all, &any);
+		if (r < 0)
+			return error_errno(e, r, "%s: its IPAddressAllow= cannot be read",
+					   slices[i]);
+		if (all > 0)
+			return error_set(e, -ESTALE,
+					 "%s: IPAddressAllow= would win over the guests' "
+					 "IPAddressDeny=any; remove it",
+					 slices[i]);
+	}
+	return 0;
+}
+
 int scope_path(const char *name, pid_t pid, char path[PATH_TEXT_MAX], struct error *e)
 {
 	char file[64], text[PATH_TEXT_MAX];
@@ -321,7 +389,7 @@ int scope_check_ip_deny(const char *path, struct error *e)
 	int n = fd < 0 ? -errno : count_programs(fd, BPF_CGROUP_INET_EGRESS);
 
 	if (n < 0)
-		return error_errno(e, -ESTALE, "%s: its IPAddressDeny= cannot be looked at (%s)",
+		return error_errno(e, -ESTALE, "%s: its BPF programs cannot be looked at (%s)",
 				   path, strerror(-n));
 	if (n == 0)
 		return error_set(e, -ESTALE,

@@ -50,6 +50,10 @@ void scope_stop(struct scopes *s, const char *name);
  * not in it. */
 int scope_path(const char *name, pid_t pid, char path[PATH_TEXT_MAX], struct error *e);
 
-/* Is IPAddressDeny=any in force in the cgroup @path: is a program attached that no parent's
- * IPAddressAllow= undermines? 0 or -ESTALE. */
+/* Does systemd hold IPAddressDeny=any for the profile's slice, and no IPAddressAllow= in it or
+ * above, which would win? Asks and waits, so only while the daemon starts. */
+int scopes_check_ip_rules(struct scopes *s, struct error *e);
+
+/* Is systemd's program attached to the scope's cgroup @path? It carries the rules of all slices
+ * above; slices themselves have none. 0 or -ESTALE. */
 int scope_check_ip_deny(const char *path, struct error *e);

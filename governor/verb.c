@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "governor/verb.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "common/fd.h"
 #include "common/text.h"
@@ -41,4 +43,16 @@ int verb_call(const struct verb *verb, const char *socket, char **argv)
 		return verb->main(socket, values, argv);
 	verb_help(verb, stdout);
 	return 0;
+}
+
+int die_of(int number)
+{
+	sigset_t all;
+
+	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+	signal(number, SIG_DFL);
+	sigfillset(&all);
+	sigprocmask(SIG_UNBLOCK, &all, NULL);
+	raise(number);
+	return 128 + number;
 }

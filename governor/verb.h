@@ -27,3 +27,7 @@ void complain(const char *sentence);
 
 /* The whole of main() after the verb's name: options, help, the verb. */
 int verb_call(const struct verb *verb, const char *socket, char **argv);
+
+/* Dies of signal @number, as the guest did, without a core dump: it would be the client's. Returns
+ * an exit status when the kernel does not let it (PID 1 of a namespace). */
+int die_of(int number);

@@ -30,16 +30,19 @@ static const struct private_directory {
 
 #define PRIVATE_INODES 65536
 
-static bool is_hidden(const char *path)
+/* The private directory that @path is or lies in, with the rest of the path; NULL when in none. */
+static const char *below_private(const char *path, const char **ret_rest)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(private_directories); i++) {
 		const char *top = private_directories[i].path;
 		size_t len = strlen(top);
 
-		if (strncmp(path, top, len) == 0 && (path[len] == '/' || path[len] == '\0'))
-			return true;
+		if (strncmp(path, top, len) != 0 || (path[len] != '/' && path[len] != '\0'))
+			continue;
+		*ret_rest = path + len;
+		return top;
 	}
-	return false;
+	return NULL;
 }
 
 /* ---- in the supervisor ---- */
@@ -104,6 +107,7 @@ static int clone_tree_in(int mntns_fd, int cwd_fd, struct error *e)
 
 int view_cwd_open(int cwd_fd, int mntns_fd, struct view_cwd *ret, struct error *e)
 {
+	const char *top, *rest;
 	char link[32];
 	struct stat st;
 	ssize_t n;
@@ -118,8 +122,14 @@ int view_cwd_open(int cwd_fd, int mntns_fd, struct view_cwd *ret, struct error *
 	if (st.st_nlink == 0 || ret->path[0] != '/')
 		return error_set(e, -ENOENT, "the working directory has been removed");
 	ret->fd = cwd_fd;
-	if (!is_hidden(ret->path))
+	top = below_private(ret->path, &rest);
+	if (!top)
 		return 0;
+	if (!rest[0])
+		return error_set(e, -EINVAL,
+				 "the working directory is %s, of which every guest has its own; "
+				 "change to a directory below it",
+				 top);
 	ret->tree = clone_tree_in(mntns_fd, cwd_fd, e);
 	return ret->tree < 0 ? ret->tree : 0;
 }
