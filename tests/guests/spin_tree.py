@@ -1,0 +1,6 @@
+# Two processes use processor time.
+import os
+
+os.fork()
+while True:
+    pass

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the tests of the vm tier share. Facts are read from the kernel and from systemd, never from
+what a guest prints."""
+import contextlib
+import glob
+import json
+import os
+import pathlib
+import pwd
+import signal
+import subprocess
+import tempfile
+import time
+
+SRC = pathlib.Path(__file__).resolve().parents[2]
+GUESTS = SRC / "tests/guests"
+SHARED = pathlib.Path("/shared")
+SLICE = pathlib.Path("/sys/fs/cgroup/harpe.slice/harpe-drop.slice")
+RUN_SH = "/usr/share/harpe-gov/run.sh.example"
+POOL = range(90000, 90256)
+AGENT = pwd.getpwnam("agent")
+
+
+class Skip(Exception):
+    pass
+
+
+def sh(command, **options):
+    """A command of root's; fails the test when it fails."""
+    return subprocess.run(command, shell=isinstance(command, str), check=True, text=True,
+                          capture_output=True, timeout=120, **options).stdout
+
+
+def as_agent(command, cwd="/home/agent", env=None, **options):
+    """Popen as the user agent, in group harpe-gov, umask 022, with an environment of its own."""
+    options.setdefault("stdin", subprocess.DEVNULL)
+    options.setdefault("stdout", subprocess.PIPE)
+    options.setdefault("stderr", subprocess.PIPE)
+    environment = {"PATH": "/usr/bin:/bin", "HOME": AGENT.pw_dir, **(env or {})}
+    groups = os.getgrouplist("agent", AGENT.pw_gid)
+    return subprocess.Popen(command, cwd=cwd, env=environment, user=AGENT.pw_uid,
+                            group=AGENT.pw_gid, extra_groups=groups, umask=0o022, **options)
+
+
+class Result:
+    def __init__(self, process, report_path=None, timeout=120):
+        self.stdout, self.stderr = process.communicate(timeout=timeout)
+        self.status = process.returncode
+        self.report = None
+        if report_path and os.path.exists(report_path):
+            text = pathlib.Path(report_path).read_text()
+            self.report = json.loads(text) if text else None
+
+    def __repr__(self):
+        return f"status {self.status}\nstdout {self.stdout!r}\nstderr {self.stderr!r}\n" \
+               f"report {json.dumps(self.report)}"
+
+
+@contextlib.contextmanager
+def agent_directory(mode=0o755):
+    with tempfile.TemporaryDirectory(prefix="run-", dir="/tmp") as path:
+        os.chmod(path, mode)
+        os.chown(path, AGENT.pw_uid, AGENT.pw_gid)
+        yield path
+
+
+def start_run(*args, **options):
+    """Starts `harpe-gov run ARGS` as agent. Returns the process."""
+    return as_agent(["harpe-gov", "run", *map(str, args)], **options)
+
+
+def run(*args, timeout=120, **options):
+    """Runs `harpe-gov run ARGS` as agent to its end, with a report."""
+    with agent_directory() as directory:
+        report = os.path.join(directory, "report.json")
+        options.setdefault("cwd", directory)
+        return Result(start_run("--report", report, *args, **options), report, timeout)
+
+
+def python(name):
+    """The command line of a guest program of ours. Guests read the checkout's copy."""
+    return ["python3", str(GUESTS / name)]
+
+
+def expect(condition, *context):
+    if not condition:
+        raise AssertionError("\n".join(["not as expected", *map(str, context)]))
+
+
+def expect_equal(have, want, *context):
+    if have != want:
+        raise AssertionError("\n".join([f"{have!r} where {want!r} was expected",
+                                        *map(str, context)]))
+
+
+def wait_until(condition, seconds, what):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        time.sleep(0.02)
+
+
+# ---- what is there ----
+
+
+def scopes():
+    """The scopes of guests, by cgroup directory."""
+    return [p for p in glob.glob(str(SLICE / "harpe-*.scope")) if "/harpe-pin-" not in p]
+
+
+def pool_processes():
+    """Pids whose real, effective, saved or file system uid is one of the pool's."""
+    found = []
+    for status in glob.glob("/proc/[0-9]*/status"):
+        with contextlib.suppress(OSError):
+            for line in open(status):
+                if line.startswith("Uid:"):
+                    if any(int(uid) in POOL for uid in line.split()[1:]):
+                        found.append(int(status.split("/")[2]))
+                    break
+    return found
+
+
+def supervisors():
+    daemon = daemon_pid()
+    children = pathlib.Path(f"/proc/{daemon}/task/{daemon}/children").read_text().split()
+    return [int(pid) for pid in children
+            if pathlib.Path(f"/proc/{pid}/cgroup").read_text().strip().endswith("harpe-gov.service")]
+
+
+def daemon_pid():
+    return int(sh("systemctl show -P MainPID harpe-gov.service"))
+
+
+def failed_units():
+    return sh("systemctl list-units --all --state=failed --plain --no-legend 'harpe*'").strip()
+
+
+def ps(**options):
+    process = as_agent(["harpe-gov", "ps", "--json"], **options)
+    return json.loads(Result(process).stdout)
+
+
+def guest_cgroup(name):
+    """The guest/ directory of the running guest that was started with --name NAME."""
+    for row in ps():
+        if row["name"] == name:
+            return pathlib.Path(SLICE / f"harpe-{row['id']}.scope" / "guest")
+    return None
+
+
+def wait_running(name):
+    """Waits until the guest of that name runs; its row of ps."""
+    row = None
+
+    def running():
+        nonlocal row
+        row = next((r for r in ps() if r["name"] == name and r["state"] == "running"), None)
+        return row
+
+    wait_until(running, 30, f"guest {name} runs")
+    return row
+
+
+def assert_nothing_left(seconds=5):
+    """No process of the pool, no scope, no supervisor, no failed unit."""
+    wait_until(lambda: not pool_processes(), seconds, f"no process of the pool {pool_processes()}")
+    wait_until(lambda: not scopes(), seconds, f"no scope {scopes()}")
+    wait_until(lambda: not supervisors(), seconds, f"no supervisor {supervisors()}")
+    expect_equal(failed_units(), "")
+
+
+def wait_ready():
+    wait_until(lambda: subprocess.run(["systemctl", "is-active", "-q", "harpe-gov.service"],
+                                      check=False).returncode == 0, 60, "harpe-gov.service is active")
+    wait_until(lambda: glob.glob(str(SLICE / "harpe-pin-*.scope")), 30, "the pin scope is there")
+
+
+def recover():
+    """After a failed test: the next one starts from a clean daemon."""
+    for pid in pool_processes():
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    subprocess.run(["systemctl", "reset-failed", "harpe*"], check=False, capture_output=True)
+    subprocess.run(["systemctl", "restart", "harpe-gov.service"], check=False, capture_output=True)
+    with contextlib.suppress(AssertionError):
+        wait_ready()

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How runs end: the exit status, the report, the one line on stderr."""
+import os
+import signal
+import time
+
+from lib import (AGENT, GUESTS, Result, agent_directory, expect, expect_equal, python, run, sh,
+                 start_run, wait_running)
+
+
+def test_exit_codes():
+    """The guest's own exit code arrives, whatever it is."""
+    for code in (0, 1, 2, 77, 124, 125, 126, 127, 137, 255):
+        r = run("--", "sh", "-c", f"exit {code}")
+        expect_equal(r.status, code, r)
+        expect_equal((r.report["ended"], r.report["exit_code"], r.report["signal"]),
+                     ("exited", code, None), r)
+        expect_equal(r.stderr, b"", r)
+
+
+def test_signals():
+    """A guest that a signal kills: the client dies of the same."""
+    for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGABRT, signal.SIGSEGV):
+        r = run("--", "sh", "-c", f"kill -{int(number)} $$")
+        expect_equal(r.status, -number, r)
+        expect_equal((r.report["ended"], r.report["exit_code"], r.report["signal"]),
+                     ("signaled", None, int(number)), r)
+
+
+def test_memory():
+    """The memory limit: the whole tree goes, the reason is the kernel's counter."""
+    r = run("--memory", "64M", "--", *python("memory.py"))
+    expect_equal((r.status, r.report["ended"]), (124, "memory"), r)
+    expect(r.report["memory"]["oom_kills"] >= 1, r)
+    expect(r.report["memory"]["peak_bytes"] <= 64 << 20, r)
+    expect_equal(r.stderr.count(b"\n"), 1, r)
+    expect(b"memory limit of 64M" in r.stderr, r)
+
+
+def test_wall_clock():
+    """The wall clock ends a guest that does not want to end."""
+    for guest in ("sleep.py", "stubborn.py"):
+        begin = time.monotonic()
+        r = run("--time", "2s", "--", *python(guest))
+        expect_equal((r.status, r.report["ended"]), (124, "wall-clock"), r)
+        expect(2 <= time.monotonic() - begin < 12, time.monotonic() - begin)
+        expect(r.report["wall_usec"] >= 2000000, r)
+
+
+def test_cpu_time():
+    """CPU time is counted over the whole tree."""
+    r = run("--cpu-time", "2s", "--cpu", "200%", "--", *python("spin_tree.py"))
+    expect_equal((r.status, r.report["ended"]), (124, "cpu-time"), r)
+    expect(2000000 <= r.report["cpu"]["usage_usec"] < 4000000, r)
+
+
+def test_throttled():
+    """cpu.max is in force: the guest was throttled and got its share."""
+    r = run("--cpu", "20%", "--time", "5s", "--", *python("loop.py"))
+    expect_equal(r.report["ended"], "wall-clock", r)
+    expect(r.report["cpu"]["throttled_usec"] > 0, r)
+    share = r.report["cpu"]["usage_usec"] / r.report["wall_usec"]
+    expect(share < 0.3, share, r)
+
+
+def test_command_not_found():
+    """127 and 126, as a shell, and the guest did not run."""
+    r = run("--", "no-such-command")
+    expect_equal((r.status, r.report["ended"], r.report["guest_ran"]), (127, "setup-failed", False), r)
+    expect(b"no-such-command" in r.stderr, r)
+    r = run("--", "/etc/passwd")
+    expect_equal((r.status, r.report["guest_ran"]), (126, False), r)
+    with agent_directory() as d:
+        script = os.path.join(d, "script")
+        with open(script, "w") as f:
+            f.write("#!/no/such/interpreter\n")
+        os.chmod(script, 0o755)
+        r = run("--", script, cwd=d)
+    expect_equal(r.status, 127, r)
+    expect(b"/no/such/interpreter" in r.stderr, r)
+
+
+def test_operator_kills():
+    """`harpe-gov kill` and `systemctl stop` are reported as such."""
+    for how in ("harpe-gov kill victim", "systemctl stop harpe-{id}.scope"):
+        with agent_directory() as d:
+            p = start_run("--name", "victim", "--report", d + "/r.json", "--", "sleep", "60", cwd=d)
+            row = wait_running("victim")
+            sh(how.format(**row))
+            r = Result(p, d + "/r.json")
+        expect_equal((r.status, r.report["ended"]), (125, "killed"), how, r)
+
+
+def test_daemonised():
+    """What the guest leaves running ends with its first process, at once."""
+    begin = time.monotonic()
+    r = run("--", *python("daemonise.py"))
+    expect_equal((r.status, r.stdout), (0, b"parent done\n"), r)
+    expect(r.report["pids"]["left_at_end"] >= 1, r)
+    expect(time.monotonic() - begin < 15, time.monotonic() - begin)
+
+
+def test_forks():
+    """pids.max holds, and the report says how often a fork was refused."""
+    r = run("--pids", "16", "--", *python("forkbomb.py"))
+    expect_equal(r.status, 0, r)
+    expect(r.report["pids"]["peak"] <= 16, r)
+    expect(r.report["pids"]["refused_forks"] >= 1, r)
+
+
+def test_limits_in_the_kernel():
+    """What was asked for stands in cgroupfs and in systemd while the guest runs."""
+    with agent_directory() as d:
+        p = start_run("--name", "look", "--memory", "100M", "--cpu", "50%", "--pids", "20", "--",
+                      "sleep", "60", cwd=d)
+        row = wait_running("look")
+        scope = f"/sys/fs/cgroup/harpe.slice/harpe-drop.slice/harpe-{row['id']}.scope"
+
+        def read(name):
+            return open(f"{scope}/{name}").read().strip()
+
+        expect_equal(read("memory.max"), str(100 << 20))
+        expect_equal(read("memory.swap.max"), "0")
+        expect_equal(read("cpu.max"), "50000 100000")
+        expect_equal(read("guest/pids.max"), "20")
+        expect_equal(read("guest/memory.oom.group"), "1")
+        shown = sh(f"systemctl show harpe-{row['id']}.scope -p MemoryMax -p CPUQuotaPerSecUSec")
+        expect_equal(sorted(shown.split()), ["CPUQuotaPerSecUSec=500ms", f"MemoryMax={100 << 20}"])
+        sh("harpe-gov kill look")
+        Result(p)
+
+
+def test_tiny_cpu():
+    """A tiny CPU quota slows neither the set-up nor the end."""
+    begin = time.monotonic()
+    r = run("--cpu", "1%", "--time", "2s", "--", "sleep", "30")
+    expect_equal(r.report["ended"], "wall-clock", r)
+    expect(time.monotonic() - begin < 15, time.monotonic() - begin)
+
+
+def test_bad_input():
+    """One sentence that names the value and the remedy, 125, and nothing is started."""
+    for args, words in (
+        (["--memory", "64Q"], [b"64Q", b"--memory"]),
+        (["--memory", "1T"], [b"1T", b"ceiling"]),
+        (["--memory", "1M"], [b"--memory"]),
+        (["--cpu", "20"], [b"20%"]),
+        (["--pids", "0"], [b"--pids"]),
+        (["--no-such"], [b"--no-such"]),
+        (["--name", "a b"], [b"--name"]),
+    ):
+        r = run(*args, "--", "true")
+        expect_equal(r.status, 125, args, r)
+        for word in words:
+            expect(word in r.stderr, word, r)
+
+
+def test_working_directory():
+    """A private directory as working directory is refused; a removed one too."""
+    r = run("--", "true", cwd="/tmp")
+    expect_equal(r.status, 125, r)
+    expect(b"/tmp" in r.stderr, r)
+    p = start_run("--", "pwd", cwd=AGENT.pw_dir)
+    r = Result(p)
+    expect_equal(r.status, 125, "0700: the guest may not enter it", r)
+    expect(b"/home/agent" in r.stderr, r)
