@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * `harpe-gov run` from end to end, without a daemon.
+ */
+#include "tests/unit/test.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "tests/unit/fake.h"
+
+static void start_run(struct client *c, const struct fake *f, const char *const args[])
+{
+	client_start(c, f, &verb_run, args, NULL);
+}
+
+static void report_ended(struct report *r, enum ended ended)
+{
+	report_clear(r);
+	strcpy(r->id, "0123456789abcdef");
+	r->ended = ended;
+	r->guest_ran = 1;
+	r->limits.value[LIMIT_MEMORY] = 64 << 20;
+	r->limits.value[LIMIT_TIME] = 2 * USEC_PER_SEC;
+}
+
+static void read_report(const struct fake *f, char *text, size_t size)
+{
+	assert_true(read_file_at(AT_FDCWD, f->report, text, size) >= 0);
+}
+
+static void assert_report_has(const struct fake *f, const char *part)
+{
+	char text[4096];
+
+	read_report(f, text, sizeof(text));
+	if (!strstr(text, part))
+		fail_msg("no %s in %s", part, text);
+}
+
+/* Runs a guest that ends as @r says; @c holds what the client printed. */
+static int play(const struct fake *f, struct client *c, const struct report *r)
+{
+	char option[128];
+	struct call call;
+
+	snprintf(option, sizeof(option), "--report=%s", f->report);
+	start_run(c, f, ARGS(option, "guest"));
+	fake_take(f, &call);
+	fake_report(call.sock, r);
+	fake_drop(&call);
+	return client_wait(c);
+}
+
+static void passes_exit_codes(void **state)
+{
+	static const int codes[] = { 0, 1, 3, 124, 125, 126, 127, 137, 255 };
+	const struct fake *f = *state;
+	struct client c;
+	struct report r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+		int status;
+
+		report_ended(&r, ENDED_EXITED);
+		r.exit_code = (uint64_t)codes[i];
+		status = play(f, &c, &r);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == codes[i]);
+		assert_string_equal(c.err_text, "");
+		assert_string_equal(c.out_text, "");
+	}
+}
+
+static void dies_of_signals(void **state)
+{
+	static const int signals[] = { SIGSEGV, SIGKILL, SIGTERM, SIGPIPE, SIGINT, SIGSYS, 34, 64 };
+	const struct fake *f = *state;
+	struct client c;
+	struct report r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		int status;
+
+		report_ended(&r, ENDED_SIGNALED);
+		r.signal = (uint64_t)signals[i];
+		status = play(f, &c, &r);
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
+		assert_false(WCOREDUMP(status));
+		assert_string_equal(c.err_text, "");
+	}
+}
+
+static void says_which_limit(void **state)
+{
+	struct fake *f = *state;
+	struct client c;
+	struct report r;
+	int status;
+
+	report_ended(&r, ENDED_MEMORY);
+	r.memory_oom_kills = 2;
+	r.memory_peak = 64 << 20;
+	status = play(f, &c, &r);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 124);
+	assert_string_equal(c.err_text,
+			    "harpe-gov: memory limit of 64M reached: the guest was killed (2 kills "
+			    "by the kernel, peak 64M)\n");
+	assert_report_has(f, "\"ended\":\"memory\"");
+}
+
+static void says_what_was_not_found(void **state)
+{
+	struct client c;
+	struct report r;
+	int status;
+
+	report_ended(&r, ENDED_SETUP_FAILED);
+	r.guest_ran = 0;
+	r.exit_code = 127;
+	strcpy(r.error, "foo\x1b: command not found");
+	status = play(*state, &c, &r);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 127);
+	assert_string_equal(c.err_text, "harpe-gov: nothing ran: foo\\x1b: command not found\n");
+}
+
+static void writes_the_whole_report(void **state)
+{
+	_cleanup_free_ char *json = NULL;
+	struct fake *f = *state;
+	char text[4096] = "an older report, longer than this run's";
+	struct client c;
+	struct report r;
+	struct stat st;
+
+	report_ended(&r, ENDED_EXITED);
+	r.exit_code = 0;
+	r.uid = 90000;
+	assert_int_equal(play(f, &c, &r), 0);
+	assert_int_equal(play(f, &c, &r), 0); /* over the first one's */
+	json = report_json(&r);
+	json[strlen(json) - 1] = '\0'; /* read_file_at() takes the newline */
+	read_report(f, text, sizeof(text));
+	assert_string_equal(text, json);
+	assert_int_equal(stat(f->report, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0666 & ~umask(022));
+}
+
+static void reports_to_descriptors(void **state)
+{
+	struct fake *f = *state;
+	struct client c;
+	struct call call;
+	struct report r;
+
+	report_ended(&r, ENDED_EXITED);
+	r.exit_code = 0;
+	start_run(&c, f, ARGS("--report=fd:1", "guest"));
+	fake_take(f, &call);
+	fake_report(call.sock, &r);
+	fake_drop(&call);
+	client_expect(&c, 0);
+	assert_int_equal(strncmp(c.out_text, "{\"schema\":1,", 12), 0);
+}
+
+static void fails_when_the_report_cannot_be_written(void **state)
+{
+	struct fake *f = *state;
+	int full = open("/dev/full", O_WRONLY);
+	char option[32];
+	struct client c;
+	struct call call;
+	struct report r;
+
+	report_ended(&r, ENDED_EXITED);
+	r.exit_code = 0;
+	snprintf(option, sizeof(option), "--report=fd:%d", full);
+	start_run(&c, f, ARGS(option, "guest"));
+	close(full);
+	fake_take(f, &call);
+	fake_report(call.sock, &r);
+	fake_drop(&call);
+	client_expect(&c, 125);
+	assert_non_null(strstr(c.err_text, "cannot write the report to fd:"));
+	assert_non_null(strstr(c.err_text, "No space left on device"));
+}
+
+/* ---- what cannot be a report ---- */
+
+static void assert_no_report(const struct fake *f, const char *target, const char *part)
+{
+	char option[128];
+	struct client c;
+
+	snprintf(option, sizeof(option), "--report=%s", target);
+	start_run(&c, f, ARGS(option, "guest"));
+	client_expect(&c, 125);
+	if (!strstr(c.err_text, part))
+		fail_msg("no \"%s\" in %s", part, c.err_text);
+	/* nothing was asked of the supervisor */
+	assert_int_equal(accept4(f->listener, NULL, NULL, SOCK_NONBLOCK), -1);
+}
+
+static void refuses_a_symbolic_link(void **state)
+{
+	struct fake *f = *state;
+	char target[80], text[16];
+
+	snprintf(target, sizeof(target), "%s/target", f->dir);
+	close(creat(target, 0600));
+	assert_int_equal(truncate(target, 5), 0);
+	assert_int_equal(symlink(target, f->report), 0);
+	fcntl(f->listener, F_SETFL, O_NONBLOCK);
+	assert_no_report(f, f->report, "is a symbolic link: name the file itself\n");
+	assert_int_equal(read_file_at(AT_FDCWD, target, text, sizeof(text)), 5);
+	unlink(target);
+}
+
+static void refuses_other_files(void **state)
+{
+	struct fake *f = *state;
+
+	fcntl(f->listener, F_SETFL, O_NONBLOCK);
+	assert_no_report(f, "/dev/null", "is not a regular file: open it and use fd:N\n");
+	assert_no_report(f, f->dir, "Is a directory\n");
+	assert_no_report(f, "/nonexistent/report", "No such file or directory\n");
+	assert_int_equal(mkfifo(f->report, 0600), 0);
+	assert_no_report(f, f->report, "is not a regular file: open it and use fd:N\n");
+}
+
+static void refuses_other_descriptors(void **state)
+{
+	struct fake *f = *state;
+
+	fcntl(f->listener, F_SETFL, O_NONBLOCK);
+	assert_no_report(f, "fd:987", "descriptor 987 is not open\n");
+	assert_no_report(f, "fd:", "\"fd:\" is no descriptor: write fd:3\n");
+	assert_no_report(f, "fd:-1", "\"fd:-1\" is no descriptor: write fd:3\n");
+	assert_no_report(f, "fd:max", "\"fd:max\" is no descriptor: write fd:3\n");
+	assert_no_report(f, "fd:4294967296", "is no descriptor: write fd:3\n");
+}
+
+/* ---- what the supervisor gets ---- */
+
+static void assert_same_file(int fd, const char *path)
+{
+	struct stat a, b;
+
+	assert_int_equal(fstat(fd, &a), 0);
+	assert_int_equal(stat(path, &b), 0);
+	assert_true(a.st_dev == b.st_dev && a.st_ino == b.st_ino);
+}
+
+static void assert_environment(char **envp)
+{
+	size_t n = 0;
+
+	for (; environ[n]; n++)
+		assert_string_equal(envp[n], environ[n]);
+	assert_null(envp[n]);
+}
+
+static void sends_the_request(void **state)
+{
+	struct fake *f = *state;
+	char **argv, **envp;
+	struct client c;
+	struct call call;
+	struct rlimit limit;
+
+	start_run(&c, f,
+		  ARGS("--memory", "64M", "--cpu=50%", "--pids=7", "--time=2s", "--cpu-time=1s",
+		       "--swap=0", "--name=job", "--", "guest", "--memory", "a\nb"));
+	fake_take(f, &call);
+	assert_int_equal(call.type, WIRE_RUN);
+	assert_int_equal(call.request.limits.value[LIMIT_MEMORY], 64 << 20);
+	assert_int_equal(call.request.limits.value[LIMIT_SWAP], 0);
+	assert_int_equal(call.request.limits.value[LIMIT_CPU], 500000);
+	assert_int_equal(call.request.limits.value[LIMIT_PIDS], 7);
+	assert_int_equal(call.request.limits.value[LIMIT_TIME], 2 * USEC_PER_SEC);
+	assert_int_equal(call.request.limits.value[LIMIT_CPU_TIME], USEC_PER_SEC);
+	assert_string_equal(call.request.name, "job");
+	assert_string_equal(call.request.command, "guest --memory a\\x0ab");
+	assert_int_equal(call.request.umask, umask(022));
+	for (int i = 0; i < GUEST_RLIMITS; i++) {
+		assert_int_equal(getrlimit(i, &limit), 0);
+		assert_memory_equal(&limit, &call.request.rlimits[i], sizeof(limit));
+	}
+	assert_int_equal(call.n_fds, RUN_FD_COUNT);
+	assert_int_equal(strings_check(call.fds[RUN_FD_STRINGS], NULL), 0);
+	assert_int_equal(strings_unpack(call.fds[RUN_FD_STRINGS], &argv, &envp), 0);
+	assert_string_equal(argv[0], "guest");
+	assert_string_equal(argv[1], "--memory");
+	assert_string_equal(argv[2], "a\nb");
+	assert_null(argv[3]);
+	assert_environment(envp);
+	free(argv);
+	free(envp);
+	assert_same_file(call.fds[RUN_FD_CWD], ".");
+	assert_true(fcntl(call.fds[RUN_FD_CWD], F_GETFL) & O_PATH);
+	assert_same_file(call.fds[RUN_FD_STDIN], "/dev/null");
+	assert_same_file(call.fds[RUN_FD_MNTNS], "/proc/self/ns/mnt");
+	dprintf(call.fds[RUN_FD_STDOUT], "out");
+	dprintf(call.fds[RUN_FD_STDERR], "err");
+	fake_answer(call.sock, WIRE_REFUSED, 0, "enough");
+	fake_drop(&call);
+	client_expect(&c, 125);
+	assert_string_equal(c.out_text, "out");
+	assert_string_equal(c.err_text, "errharpe-gov: set-up failed, nothing ran: enough\n");
+}
+
+static void leaves_limits_unset(void **state)
+{
+	struct client c;
+	struct call call;
+
+	start_run(&c, *state, ARGS("guest"));
+	fake_take(*state, &call);
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		assert_true(call.request.limits.value[i] == LIMIT_UNSET);
+	assert_string_equal(call.request.name, "");
+	fake_drop(&call);
+	client_expect(&c, 125);
+}
+
+/* ---- failures ---- */
+
+static void reports_a_refusal(void **state)
+{
+	struct fake *f = *state;
+	char option[128];
+	struct client c;
+	struct call call;
+
+	snprintf(option, sizeof(option), "--report=%s", f->report);
+	start_run(&c, f, ARGS(option, "--name=job", "guest"));
+	fake_take(f, &call);
+	fake_answer(call.sock, WIRE_REFUSED, 0, "--memory: 8G is above the ceiling");
+	fake_drop(&call);
+	client_expect(&c, 125);
+	assert_string_equal(c.err_text, "harpe-gov: set-up failed, nothing ran: --memory: 8G is "
+					"above the ceiling\n");
+	assert_report_has(f, "\"ended\":\"setup-failed\"");
+	assert_report_has(f, "\"guest_ran\":false");
+	assert_report_has(f, "\"name\":\"job\"");
+	assert_report_has(f, "\"error\":\"--memory: 8G is above the ceiling\"}");
+}
+
+/* The daemon refuses before it reads: the client's request may find the connection closed. */
+static void hears_a_refusal_before_the_request(void **state)
+{
+	struct fake *f = *state;
+
+	for (int i = 0; i < 50; i++) {
+		struct client c;
+		int sock;
+
+		start_run(&c, f, ARGS("guest"));
+		sock = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC);
+		if (i % 2)
+			usleep(2000); /* now the request is there, unread */
+		fake_answer(sock, WIRE_REFUSED, 0, "too many connections");
+		close(sock);
+		client_expect(&c, 125);
+		assert_string_equal(
+			c.err_text,
+			"harpe-gov: set-up failed, nothing ran: too many connections\n");
+	}
+}
+
+static void reports_a_lost_governor(void **state)
+{
+	struct fake *f = *state;
+	char option[128];
+	struct client c;
+	struct call call;
+
+	snprintf(option, sizeof(option), "--report=%s", f->report);
+	start_run(&c, f, ARGS(option, "guest"));
+	fake_take(f, &call);
+	fake_drop(&call);
+	client_expect(&c, 125);
+	assert_int_equal(strncmp(c.err_text, "harpe-gov: the governor died during the run", 43), 0);
+	assert_report_has(f, "\"ended\":\"governor-lost\"");
+	assert_report_has(f, "\"guest_ran\":null");
+}
+
+static void takes_nonsense_for_a_lost_governor(void **state)
+{
+	static const char nonsense[] = "this is no message at all, but long enough";
+	struct fake *f = *state;
+	struct client c;
+	struct call call;
+
+	start_run(&c, f, ARGS("guest"));
+	fake_take(f, &call);
+	assert_int_equal(wire_send(call.sock, nonsense, sizeof(nonsense), NULL, 0), 0);
+	client_expect(&c, 125);
+	fake_drop(&call);
+	start_run(&c, f, ARGS("guest"));
+	fake_take(f, &call);
+	fake_answer(call.sock, WIRE_DONE, 1, "");
+	client_expect(&c, 125);
+	assert_non_null(strstr(c.err_text, "message of type"));
+	fake_drop(&call);
+}
+
+static void says_when_there_is_no_daemon(void **state)
+{
+	struct fake *f = *state;
+	char option[128];
+	struct client c;
+
+	snprintf(option, sizeof(option), "--report=%s", f->report);
+	close(f->listener);
+	start_run(&c, f, ARGS(option, "guest"));
+	client_expect(&c, 125);
+	assert_non_null(strstr(c.err_text, "systemctl start harpe-gov.socket\n"));
+	assert_report_has(f, "\"ended\":\"setup-failed\"");
+	unlink(f->socket);
+	start_run(&c, f, ARGS("guest"));
+	client_expect(&c, 125);
+	assert_non_null(strstr(c.err_text, "systemctl start harpe-gov.socket\n"));
+	f->listener = -1;
+}
+
+/* ---- signals to the client ---- */
+
+static void ends_the_guest_when_interrupted(void **state)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	struct fake *f = *state;
+	char option[128], buf[8];
+
+	snprintf(option, sizeof(option), "--report=%s", f->report);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		struct client c;
+		struct call call;
+		struct report r;
+		int status;
+
+		start_run(&c, f, ARGS(option, "guest"));
+		fake_take(f, &call);
+		kill(c.pid, signals[i]);
+		assert_int_equal(recv(call.sock, buf, sizeof(buf), 0), 0); /* end of file */
+		report_ended(&r, ENDED_CALLER_GONE);
+		fake_report(call.sock, &r);
+		status = client_wait(&c);
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
+		assert_string_equal(c.err_text, "");
+		assert_report_has(f, "\"ended\":\"caller-gone\"");
+		fake_drop(&call);
+	}
+}
+
+static void dies_of_the_second_signal(void **state)
+{
+	struct client c;
+	struct call call;
+	char buf[8];
+	int status;
+
+	start_run(&c, *state, ARGS("guest"));
+	fake_take(*state, &call);
+	kill(c.pid, SIGTERM);
+	assert_int_equal(recv(call.sock, buf, sizeof(buf), 0), 0);
+	kill(c.pid, SIGTERM);
+	status = client_wait(&c);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	fake_drop(&call);
+}
+
+static void ignores_what_its_caller_ignores(void **state)
+{
+	struct client c;
+	struct call call;
+	struct report r;
+
+	signal(SIGHUP, SIG_IGN); /* as nohup(1) */
+	start_run(&c, *state, ARGS("guest"));
+	signal(SIGHUP, SIG_DFL);
+	fake_take(*state, &call);
+	kill(c.pid, SIGHUP);
+	report_ended(&r, ENDED_EXITED);
+	r.exit_code = 0;
+	fake_report(call.sock, &r);
+	client_expect(&c, 0);
+	fake_drop(&call);
+}
+
+/* ---- terminals ---- */
+
+static void open_terminal(int *ret_master, int *ret_slave)
+{
+	*ret_master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(*ret_master >= 0 && grantpt(*ret_master) == 0 && unlockpt(*ret_master) == 0);
+	*ret_slave = open(ptsname(*ret_master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(*ret_slave >= 0);
+}
+
+static void read_until(int fd, const char *last, char *text, size_t size)
+{
+	size_t used = 0;
+
+	do {
+		ssize_t n = read(fd, text + used, size - 1 - used);
+
+		assert_true(n > 0);
+		used += (size_t)n;
+		text[used] = '\0';
+	} while (!strstr(text, last));
+}
+
+static void relays_terminals(void **state)
+{
+	int master, slave;
+	char text[256];
+	struct client c;
+	struct call call;
+	struct report r;
+
+	open_terminal(&master, &slave);
+	client_start(&c, *state, &verb_run, ARGS("guest"), (int[]){ slave, slave, slave });
+	close(slave);
+	fake_take(*state, &call);
+	for (int i = RUN_FD_STDIN; i <= RUN_FD_STDERR; i++)
+		assert_false(isatty(call.fds[i]));
+	assert_int_equal(write(master, "typed\n", 6), 6);
+	read_until(call.fds[RUN_FD_STDIN], "\n", text, sizeof(text));
+	assert_string_equal(text, "typed\n");
+	dprintf(call.fds[RUN_FD_STDOUT], "answer");
+	read_until(master, "answer", text, sizeof(text));
+	/* what is written right before the end arrives as well, though a copy stays open */
+	dprintf(call.fds[RUN_FD_STDERR], "last words");
+	report_ended(&r, ENDED_EXITED);
+	r.exit_code = 4;
+	fake_report(call.sock, &r);
+	read_until(master, "last words", text, sizeof(text));
+	client_expect(&c, 4);
+	fake_drop(&call);
+	close(master);
+}
+
+static void relays_the_end_of_input(void **state)
+{
+	int master, slave;
+	char text[8];
+	struct client c;
+	struct call call;
+
+	open_terminal(&master, &slave);
+	client_start(&c, *state, &verb_run, ARGS("guest"), (int[]){ slave, slave, slave });
+	close(slave);
+	fake_take(*state, &call);
+	assert_int_equal(write(master, "\x04", 1), 1);
+	assert_int_equal(read(call.fds[RUN_FD_STDIN], text, sizeof(text)), 0);
+	fake_drop(&call);
+	client_expect(&c, 125);
+	close(master);
+}
+
+#define RUN_TEST(f) cmocka_unit_test_setup_teardown(f, fake_setup, fake_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RUN_TEST(passes_exit_codes),
+		RUN_TEST(dies_of_signals),
+		RUN_TEST(says_which_limit),
+		RUN_TEST(says_what_was_not_found),
+		RUN_TEST(writes_the_whole_report),
+		RUN_TEST(reports_to_descriptors),
+		RUN_TEST(fails_when_the_report_cannot_be_written),
+		RUN_TEST(refuses_a_symbolic_link),
+		RUN_TEST(refuses_other_files),
+		RUN_TEST(refuses_other_descriptors),
+		RUN_TEST(sends_the_request),
+		RUN_TEST(leaves_limits_unset),
+		RUN_TEST(reports_a_refusal),
+		RUN_TEST(hears_a_refusal_before_the_request),
+		RUN_TEST(reports_a_lost_governor),
+		RUN_TEST(takes_nonsense_for_a_lost_governor),
+		RUN_TEST(says_when_there_is_no_daemon),
+		RUN_TEST(ends_the_guest_when_interrupted),
+		RUN_TEST(dies_of_the_second_signal),
+		RUN_TEST(ignores_what_its_caller_ignores),
+		RUN_TEST(relays_terminals),
+		RUN_TEST(relays_the_end_of_input),
+	};
+
+	umask(022);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
