@@ -139,7 +139,7 @@ def failed_units():
 
 def ps(**options):
     process = as_agent(["harpe-gov", "ps", "--json"], **options)
-    return json.loads(Result(process).stdout)
+    return json.loads(Result(process).stdout)["guests"]
 
 
 def guest_cgroup(name):

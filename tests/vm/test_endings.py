@@ -32,7 +32,8 @@ def test_memory():
     r = run("--memory", "64M", "--", *python("memory.py"))
     expect_equal((r.status, r.report["ended"]), (124, "memory"), r)
     expect(r.report["memory"]["oom_kills"] >= 1, r)
-    expect(r.report["memory"]["peak_bytes"] <= 64 << 20, r)
+    # The kernel lets dying processes pass the limit by a few pages.
+    expect(60 << 20 < r.report["memory"]["peak_bytes"] < 66 << 20, r)
     expect_equal(r.stderr.count(b"\n"), 1, r)
     expect(b"memory limit of 64M" in r.stderr, r)
 
