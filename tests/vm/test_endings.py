@@ -89,7 +89,7 @@ def test_operator_kills():
             row = wait_running("victim")
             sh(how.format(**row))
             r = Result(p, d + "/r.json")
-        expect_equal((r.status, r.report["ended"]), (125, "killed"), how, r)
+        expect_equal((r.status, r.report["ended"]), (-9, "killed"), how, r)
 
 
 def test_daemonised():
