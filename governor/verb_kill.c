@@ -12,7 +12,7 @@
 enum { KILL_ALL, KILL_OPTIONS };
 
 static const struct option kill_options[KILL_OPTIONS] = {
-	[KILL_ALL] = { NULL, "all", NULL, "kill all of your guests" },
+	[KILL_ALL] = { NULL, "all", NULL, "kill all guests of yours" },
 };
 
 static int take_count(const void *buf, size_t len, uint64_t *ret_count, struct error *e)
@@ -72,7 +72,7 @@ static int kill_named(const char *socket, const char *name)
 	if (r == 0 && (count > 0 || !name))
 		return 0;
 	if (r == 0)
-		error_set(&e, -ENOENT, "there is no guest \"%.72s\" of yours", name);
+		error_set(&e, -ENOENT, "there is no guest \"%.72s\"", name);
 	complain(e.text);
 	return 1;
 }
@@ -96,8 +96,9 @@ const struct verb verb_kill = {
 	.name = "kill",
 	.operands = "ID|NAME... | --all",
 	.summary = "Kill guests with all their processes",
-	.details = "Returns when they are gone. Exit status: 1 when one was not found or\n"
-		   "not killed.\n",
+	.details = "A guest is gone when its \"harpe-gov run\" has returned.\n"
+		   "Root kills the guests of everybody.\n"
+		   "Exit status: 1 when one was not found.\n",
 	.set = { kill_options, KILL_OPTIONS, 0 },
 	.usage_status = 2,
 	.main = kill_main,

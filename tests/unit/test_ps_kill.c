@@ -183,8 +183,8 @@ static void says_what_it_did_not_find(void **state)
 	play_kill(*state, "a", 0);
 	play_kill(*state, "c", 1);
 	client_expect(&c, 1);
-	assert_string_equal(c.err_text, "harpe-gov: there is no guest \"a\" of yours\n"
-					"harpe-gov: there is no guest \"../b\" of yours\n");
+	assert_string_equal(c.err_text, "harpe-gov: there is no guest \"a\"\n"
+					"harpe-gov: there is no guest \"../b\"\n");
 }
 
 static void says_why_it_may_not(void **state)
