@@ -275,7 +275,7 @@ static void say_wall_clock(const struct report *r, char *buf, size_t size)
 
 /* What is said of the rest; the error follows when there is one. */
 static const char *const plain_sentences[ENDED_COUNT] = {
-	[ENDED_KILLED] = "ended by \"harpe-gov kill\"",
+	[ENDED_KILLED] = "killed by an operator: \"harpe-gov kill\", or its scope was stopped",
 	[ENDED_CALLER_GONE] = "the caller went away: the guest was killed",
 	[ENDED_POLICY_LOST] = "the firewall was no longer in force: the guest was killed",
 	[ENDED_SETUP_FAILED] = "set-up failed, nothing ran",

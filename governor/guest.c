@@ -35,8 +35,23 @@ struct guest {
 	struct view_cwd cwd;
 	pid_t holder, child;
 	int pidfd, control;
-	int status; /* waitid's, once reaped */
+	enum ended ended; /* so far: why the set-up did not succeed */
 };
+
+/* Asks the daemon; what came instead of an answer is why the run ended. */
+static int ask_daemon(struct guest *g, const struct pair_ask *ask, struct pair_reply *reply,
+		      struct error *e)
+{
+	int r = pair_call(g->call->daemon, ask, reply, e);
+
+	if (r == -ECANCELED)
+		g->ended = (enum ended)(reply->stop % ENDED_COUNT);
+	else if (r == -ECONNRESET)
+		g->ended = ENDED_GOVERNOR_LOST;
+	else if (r == 0 && reply->verb != PAIR_OK)
+		r = error_set(e, -EPROTO, "the daemon's answer makes no sense");
+	return r;
+}
 
 /* ---- 1: what the caller handed over ---- */
 
@@ -71,13 +86,10 @@ static int get_scope(struct guest *g, struct error *e)
 	memcpy(ask.start.name, g->call->request->name, sizeof(ask.start.name));
 	memcpy(ask.start.command, g->call->request->command, sizeof(ask.start.command));
 	ask.start.holder = g->holder;
-	r = pair_call(g->call->daemon, &ask, &reply, e);
-	if (r < 0)
-		return r;
-	if (reply.verb != PAIR_OK)
-		return error_set(e, -EPROTO, "the daemon's answer makes no sense");
-	g->grant = reply.grant;
-	return 0;
+	r = ask_daemon(g, &ask, &reply, e);
+	if (r == 0)
+		g->grant = reply.grant;
+	return r;
 }
 
 static void describe(struct guest *g)
@@ -191,11 +203,8 @@ static int ask_release(struct guest *g, struct error *e)
 {
 	struct pair_ask ask = { .verb = PAIR_RELEASE, .release = { .main_pid = g->child } };
 	struct pair_reply reply;
-	int r = pair_call(g->call->daemon, &ask, &reply, e);
 
-	if (r == 0 && reply.verb != PAIR_OK)
-		r = error_set(e, -EPROTO, "the daemon's answer makes no sense");
-	return r;
+	return ask_daemon(g, &ask, &reply, e);
 }
 
 static uint64_t clock_usec(clockid_t clock)
@@ -320,9 +329,10 @@ static void leave_scope(struct guest *g, struct error *e)
 	}
 }
 
-static void end(struct guest *g, enum ended ended, struct error *e)
+static void end(struct guest *g, struct error *e)
 {
 	struct report *r = g->report;
+	enum ended ended = g->ended;
 
 	reap(g); /* first: a zombie still counts as a task */
 	r->left_processes = ended == ENDED_EXITED ? cgroup_tasks(&g->cgroup) : REPORT_UNKNOWN;
@@ -348,9 +358,9 @@ void guest_run(const struct guest_call *call, struct report *ret)
 		.cwd = VIEW_CWD_NULL,
 		.pidfd = -1,
 		.control = -1,
+		.ended = ENDED_SETUP_FAILED,
 	};
 	struct error e = ERROR_NULL;
-	enum ended ended = ENDED_SETUP_FAILED;
 	uint64_t start;
 	int r;
 
@@ -362,7 +372,7 @@ void guest_run(const struct guest_call *call, struct report *ret)
 	if (r == 0)
 		r = release(&g, &e);
 	if (r == 0)
-		ended = run(&g, &e);
+		g.ended = run(&g, &e);
 	ret->wall_usec = ret->guest_ran ? clock_usec(CLOCK_MONOTONIC) - start : REPORT_UNKNOWN;
-	end(&g, ended, &e);
+	end(&g, &e);
 }

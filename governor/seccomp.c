@@ -26,7 +26,7 @@
 #define PROGRAM_MAX 4096 /* instructions: BPF_MAXINSNS */
 
 #define ARG_IS(arg, value)   SCMP_CMP64(arg, SCMP_CMP_MASKED_EQ, LOWER_HALF, value)
-#define ARG_ABOVE(arg, most) SCMP_CMP64(arg, SCMP_CMP_GT, most)
+#define ARG_ABOVE(arg, most) SCMP_CMP64(arg, SCMP_CMP_GT, most, 0)
 #define TYPE_IS(value)	     SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, TYPE_MASK, value)
 
 static const struct {

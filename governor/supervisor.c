@@ -30,7 +30,7 @@ struct call {
 static void answer(enum wire_type type, const struct wire_field *fields, size_t n_fields,
 		   const void *object)
 {
-	char buf[WIRE_SIZE_MAX];
+	WIRE_BUFFER(buf);
 	ssize_t n = wire_encode(type, fields, n_fields, object, buf, sizeof(buf));
 
 	if (n > 0)
@@ -54,17 +54,11 @@ static void refuse(const struct error *e)
 
 /* ---- the verbs ---- */
 
-static int check_run(const struct call *c, struct error *e)
+static int check_descriptors(const struct call *c, struct error *e)
 {
 	if (c->n_fds != RUN_FD_COUNT)
 		return error_set(e, -EPROTO, "the request has %zu descriptors instead of %d",
 				 c->n_fds, RUN_FD_COUNT);
-	if (c->request.name[0] && !name_valid(c->request.name))
-		return error_set(e, -EINVAL, "--name: is not 1 to %d of A-Z a-z 0-9 . _ -",
-				 GUEST_NAME_MAX);
-	for (const char *p = c->request.command; *p; p++)
-		if (*p < ' ' || *p > '~')
-			return error_set(e, -EINVAL, "the command text is not printable ASCII");
 	return 0;
 }
 
@@ -78,7 +72,7 @@ static int serve_run(struct call *c, struct error *e)
 		.fds = c->fds,
 		.filter = c->filter,
 	};
-	int r = check_run(c, e);
+	int r = check_descriptors(c, e);
 
 	if (r < 0)
 		return r;
@@ -136,20 +130,21 @@ static const struct {
 
 static int receive(struct call *c, int *ret_type, struct error *e)
 {
-	char buf[WIRE_SIZE_MAX];
+	WIRE_BUFFER(buf);
 	ssize_t n = wire_receive(CLIENT_FD, buf, sizeof(buf), c->fds, &c->n_fds);
-	int type;
+	int r;
 
 	if (n == 0)
 		_exit(0); /* somebody looked whether the door is there */
 	if (n < 0)
 		return error_errno(e, (int)n, "the request cannot be received");
-	type = wire_type(buf, (size_t)n, e);
-	if (type < 0)
-		return type;
+	r = wire_type(buf, (size_t)n, e);
+	if (r < 0)
+		return r;
+	*ret_type = r;
 	request_clear(&c->request);
-	*ret_type = type;
-	return wire_decode(request_fields, request_n_fields, buf, (size_t)n, &c->request, e);
+	r = wire_decode(request_fields, request_n_fields, buf, (size_t)n, &c->request, e);
+	return r < 0 ? r : request_check(&c->request, e);
 }
 
 static int dispatch(struct call *c, struct error *e)

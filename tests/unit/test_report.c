@@ -161,7 +161,7 @@ static const struct {
 	  "CPU time limit of 1.5s reached: the guest was killed (used 1.51s of CPU in 2s)", "", 0 },
 	{ ENDED_WALL_CLOCK,
 	  "wall-clock limit of 2s reached: the guest was killed (used 1.51s of CPU)", "", 0 },
-	{ ENDED_KILLED, "ended by \"harpe-gov kill\"", "", 0 },
+	{ ENDED_KILLED, "killed by an operator: \"harpe-gov kill\", or its scope was stopped", "", 0 },
 	{ ENDED_CALLER_GONE, "the caller went away: the guest was killed", "", 0 },
 	{ ENDED_POLICY_LOST,
 	  "the firewall was no longer in force: the guest was killed: table is gone",

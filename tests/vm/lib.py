@@ -124,9 +124,13 @@ def pool_processes():
 
 def supervisors():
     daemon = daemon_pid()
-    children = pathlib.Path(f"/proc/{daemon}/task/{daemon}/children").read_text().split()
-    return [int(pid) for pid in children
-            if pathlib.Path(f"/proc/{pid}/cgroup").read_text().strip().endswith("harpe-gov.service")]
+    found = []
+    with contextlib.suppress(OSError):
+        for pid in pathlib.Path(f"/proc/{daemon}/task/{daemon}/children").read_text().split():
+            with contextlib.suppress(OSError):
+                if pathlib.Path(f"/proc/{pid}/cgroup").read_text().endswith("harpe-gov.service\n"):
+                    found.append(int(pid))
+    return found
 
 
 def daemon_pid():
