@@ -18,6 +18,7 @@
  *  - socket(2), socketpair(2): Unix sockets, and IPv4 or IPv6 with TCP or UDP; nothing else. Other
  *    families and protocols reach the network past a firewall that matches users (AF_SMC, AF_RXRPC,
  *    IPPROTO_SMC).
+ *  - setsockopt(2): no joining of multicast groups, for which the kernel itself sends packets.
  *  - keyctl, add_key, request_key: keys outlive a run and are resolved by root's helpers.
  *  - io_uring: its operations pass no seccomp filter.
  *  - user namespaces, other architectures. clone3 answers ENOSYS: its flags cannot be seen.

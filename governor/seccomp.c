@@ -132,6 +132,27 @@ static int deny_user_namespaces(scmp_filter_ctx ctx)
 	return r;
 }
 
+/* Joining a group makes the kernel itself send IGMP or MLD reports, past every owner match. */
+static const struct {
+	int level, option;
+} joins[] = {
+	{ IPPROTO_IP, IP_ADD_MEMBERSHIP },	   { IPPROTO_IP, IP_ADD_SOURCE_MEMBERSHIP },
+	{ IPPROTO_IP, MCAST_JOIN_GROUP },	   { IPPROTO_IP, MCAST_JOIN_SOURCE_GROUP },
+	{ IPPROTO_IPV6, IPV6_JOIN_GROUP },	   { IPPROTO_IPV6, MCAST_JOIN_GROUP },
+	{ IPPROTO_IPV6, MCAST_JOIN_SOURCE_GROUP }, { IPPROTO_IPV6, IPV6_JOIN_ANYCAST },
+};
+
+static int deny_joins(scmp_filter_ctx ctx)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(joins) && r == 0; i++)
+		r = seccomp_rule_add(ctx, DENY, SCMP_SYS(setsockopt), 2,
+				     ARG_IS(1, (uint64_t)joins[i].level),
+				     ARG_IS(2, (uint64_t)joins[i].option));
+	return r;
+}
+
 static int add_rules(scmp_filter_ctx ctx)
 {
 	int r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, DENY);
@@ -144,6 +165,8 @@ static int add_rules(scmp_filter_ctx ctx)
 		r = deny_user_namespaces(ctx);
 	if (r == 0)
 		r = deny_sockets(ctx);
+	if (r == 0)
+		r = deny_joins(ctx);
 	return r;
 }
 
