@@ -188,6 +188,18 @@ void channel_drain(struct channel *ch)
 	}
 }
 
+/* mnl_nlmsg_ok() takes a length of 2^31 and more for a negative one. */
+const struct nlmsghdr *message_next(const void *buf, size_t len, size_t *at)
+{
+	const struct nlmsghdr *nlh = (const void *)((const char *)buf + *at);
+	size_t left = len > *at ? len - *at : 0;
+
+	if (left < sizeof(*nlh) || nlh->nlmsg_len < sizeof(*nlh) || nlh->nlmsg_len > left)
+		return NULL;
+	*at += MNL_ALIGN((size_t)nlh->nlmsg_len);
+	return nlh;
+}
+
 static void finish(struct reply *reply, const struct nlmsghdr *nlh)
 {
 	size_t len = mnl_nlmsg_get_payload_len(nlh);
@@ -203,21 +215,40 @@ static void finish(struct reply *reply, const struct nlmsghdr *nlh)
 	reply->done = true;
 }
 
+static void take(struct reply *reply, const struct nlmsghdr *nlh)
+{
+	if (reply->result == 0)
+		reply->result = reply->each(nlh, reply->data);
+	reply->done = !reply->dump;
+}
+
 void reply_feed(struct reply *reply, const void *buf, size_t len)
 {
-	const struct nlmsghdr *nlh = buf;
-	int left = (int)len;
+	const struct nlmsghdr *nlh;
+	size_t at = 0;
 
-	for (; mnl_nlmsg_ok(nlh, left) && !reply->done; nlh = mnl_nlmsg_next(nlh, &left)) {
+	while (!reply->done && (nlh = message_next(buf, len, &at))) {
 		if (nlh->nlmsg_seq != reply->seq || nlh->nlmsg_pid != reply->portid)
 			continue;
 		if (nlh->nlmsg_flags & NLM_F_DUMP_INTR)
 			reply->interrupted = true;
 		if (nlh->nlmsg_type == NLMSG_ERROR || nlh->nlmsg_type == NLMSG_DONE)
 			finish(reply, nlh);
-		else if (nlh->nlmsg_type >= NLMSG_MIN_TYPE && reply->result == 0)
-			reply->result = reply->each(nlh, reply->data);
+		else if (nlh->nlmsg_type >= NLMSG_MIN_TYPE)
+			take(reply, nlh);
 	}
+}
+
+static int receive_reply(struct channel *ch, struct reply *reply)
+{
+	for (unsigned int parts = 0; !reply->done && parts < PARTS_MAX; parts++) {
+		ssize_t n = channel_receive(ch);
+
+		if (n < 0)
+			return (int)n;
+		reply_feed(reply, ch->buf, (size_t)n);
+	}
+	return reply->done ? 0 : -ETIMEDOUT;
 }
 
 int channel_request(struct channel *ch, struct nlmsghdr *nlh, channel_each each, void *data)
@@ -225,20 +256,18 @@ int channel_request(struct channel *ch, struct nlmsghdr *nlh, channel_each each,
 	struct reply reply = {
 		.seq = nlh->nlmsg_seq,
 		.portid = ch->portid,
+		.dump = (nlh->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP,
 		.each = each,
 		.data = data,
 	};
+	int r;
 
 	if (send(ch->fd, nlh, nlh->nlmsg_len, 0) < 0)
 		return -errno;
-	for (unsigned int parts = 0; !reply.done && parts < PARTS_MAX; parts++) {
-		ssize_t n = channel_receive(ch);
-
-		if (n < 0)
-			return (int)n;
-		reply_feed(&reply, ch->buf, (size_t)n);
+	r = receive_reply(ch, &reply);
+	if (r < 0) { /* while a dump is unfinished, the kernel begins no other */
+		channel_drain(ch);
+		return r;
 	}
-	if (!reply.done)
-		return -ETIMEDOUT;
 	return reply.result == 0 && reply.interrupted ? 1 : reply.result;
 }

@@ -43,6 +43,10 @@ ssize_t channel_receive(struct channel *ch);
 /* Throws away what is queued. */
 void channel_drain(struct channel *ch);
 
+/* The message at *@at of @len bytes, and *@at moves behind it; NULL when no whole message is left.
+ */
+const struct nlmsghdr *message_next(const void *buf, size_t len, size_t *at);
+
 typedef int (*channel_each)(const struct nlmsghdr *nlh, void *data);
 
 /* A reply in the making: see channel_request(). */
@@ -51,12 +55,13 @@ struct reply {
 	channel_each each; /* negative errno = give up, but read on to the end */
 	void *data;
 	int result;
+	bool dump; /* many messages and an end, instead of one message or an error */
 	bool done, interrupted;
 };
 
 /* Takes in one received buffer; foreign and malformed messages are skipped. */
 void reply_feed(struct reply *reply, const void *buf, size_t len);
 
-/* Sends @nlh, whose flags hold NLM_F_ACK or NLM_F_DUMP, and calls @each for every message of the
- * reply. 0, 1 when the dump is torn, or the kernel's or @each's negative errno. */
+/* Sends @nlh, a question or (NLM_F_DUMP) a request for a dump, and calls @each for every message of
+ * the reply. 0, 1 when the dump is torn, or the kernel's or @each's negative errno. */
 int channel_request(struct channel *ch, struct nlmsghdr *nlh, channel_each each, void *data);

@@ -113,7 +113,8 @@ static int read_table(struct channel *ch, struct ruleset *ret, uint32_t *ret_gen
 {
 	int r = 1;
 
-	for (unsigned int tries = 0; r > 0 && tries < READ_TRIES; tries++)
+	/* -ENOBUFS: messages were lost, for a passing reason. */
+	for (unsigned int tries = 0; (r > 0 || r == -ENOBUFS) && tries < READ_TRIES; tries++)
 		r = read_once(ch, ret, ret_generation, e);
 	if (r > 0)
 		return error_set(e, -EAGAIN, "cannot read table inet %s: the ruleset kept changing",

@@ -160,11 +160,11 @@ static const struct step {
 	uint16_t table_attr, name_attr;
 	const char *name, *what;
 } steps[] = {
-	{ NFT_MSG_GETTABLE, NLM_F_ACK, NFTA_TABLE_NAME, 0, NULL, "table inet " FIREWALL_TABLE },
-	{ NFT_MSG_GETCHAIN, NLM_F_ACK, NFTA_CHAIN_TABLE, NFTA_CHAIN_NAME, CHAIN_OUTPUT,
+	{ NFT_MSG_GETTABLE, 0, NFTA_TABLE_NAME, 0, NULL, "table inet " FIREWALL_TABLE },
+	{ NFT_MSG_GETCHAIN, 0, NFTA_CHAIN_TABLE, NFTA_CHAIN_NAME, CHAIN_OUTPUT,
 	  "chain " CHAIN_OUTPUT },
-	{ NFT_MSG_GETSET, NLM_F_ACK, NFTA_SET_TABLE, NFTA_SET_NAME, SET_POOL, "set " SET_POOL },
-	{ NFT_MSG_GETSET, NLM_F_ACK, NFTA_SET_TABLE, NFTA_SET_NAME, SET_STRAYS, "set " SET_STRAYS },
+	{ NFT_MSG_GETSET, 0, NFTA_SET_TABLE, NFTA_SET_NAME, SET_POOL, "set " SET_POOL },
+	{ NFT_MSG_GETSET, 0, NFTA_SET_TABLE, NFTA_SET_NAME, SET_STRAYS, "set " SET_STRAYS },
 	{ NFT_MSG_GETRULE, NLM_F_DUMP, NFTA_RULE_TABLE, 0, NULL, "the rules" },
 	{ NFT_MSG_GETSETELEM, NLM_F_DUMP, NFTA_SET_ELEM_LIST_TABLE, NFTA_SET_ELEM_LIST_SET,
 	  SET_POOL, "the elements of set " SET_POOL },
@@ -225,7 +225,7 @@ int live_set_exists(struct channel *ch, const char *set, struct error *e)
 {
 	_cleanup_(ruleset_free) struct ruleset rs = RULESET_NULL;
 	char buf[QUESTION_SIZE];
-	struct nlmsghdr *nlh = question(ch, buf, NFT_MSG_GETSET, NLM_F_ACK);
+	struct nlmsghdr *nlh = question(ch, buf, NFT_MSG_GETSET, 0);
 	int r;
 
 	mnl_attr_put_strz(nlh, NFTA_SET_TABLE, FIREWALL_TABLE);
@@ -259,8 +259,8 @@ static int take_generation(const struct nlmsghdr *nlh, void *data)
 int live_generation(struct channel *ch, uint32_t *ret, struct error *e)
 {
 	char buf[QUESTION_SIZE];
-	struct nlmsghdr *nlh = nftnl_nlmsg_build_hdr(buf, NFT_MSG_GETGEN, NFPROTO_UNSPEC, NLM_F_ACK,
-						     channel_next_seq(ch));
+	struct nlmsghdr *nlh =
+		nftnl_nlmsg_build_hdr(buf, NFT_MSG_GETGEN, NFPROTO_UNSPEC, 0, channel_next_seq(ch));
 	uint32_t generation = 0;
 	int r = channel_request(ch, nlh, take_generation, &generation);
 
@@ -304,7 +304,7 @@ int live_element_packets(struct channel *ch, const char *set, const void *key, u
 			 uint64_t *ret, struct error *e)
 {
 	char buf[QUESTION_SIZE];
-	struct nlmsghdr *nlh = question(ch, buf, NFT_MSG_GETSETELEM, NLM_F_ACK);
+	struct nlmsghdr *nlh = question(ch, buf, NFT_MSG_GETSETELEM, 0);
 	struct nlattr *list, *element, *value;
 	uint64_t packets = FIREWALL_UNKNOWN;
 	int r;

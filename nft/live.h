@@ -27,5 +27,6 @@ int live_element_packets(struct channel *ch, const char *set, const void *key, u
 /* Is the set there? 0 or -ENOENT. */
 int live_set_exists(struct channel *ch, const char *set, struct error *e);
 
-/* Takes one message of a reply into @rs (a struct ruleset), for tests and fuzzing. */
+/* Takes one message of a reply into @rs (a struct ruleset). libnftnl ends the process on malformed
+ * attributes and crashes on nameless expressions, so this is for messages of the kernel only. */
 int live_take(const struct nlmsghdr *nlh, void *rs);

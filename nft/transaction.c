@@ -123,10 +123,10 @@ static void take_answer(struct verdict *v, const struct nlmsghdr *nlh)
 
 void verdict_feed(struct verdict *v, const void *buf, size_t len)
 {
-	const struct nlmsghdr *nlh = buf;
-	int left = (int)len;
+	const struct nlmsghdr *nlh;
+	size_t at = 0;
 
-	for (; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left))
+	while ((nlh = message_next(buf, len, &at)))
 		if (nlh->nlmsg_type == NLMSG_ERROR && nlh->nlmsg_pid == v->portid &&
 		    nlh->nlmsg_seq - v->first_seq < v->n_items)
 			take_answer(v, nlh);

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The slice's rules, with a cgroup v2 directory of our own that stands for harpe.slice:
+ *
+ *	hgtest-XXXXXX (level 1, "slice") / a (level 2) / b (level 3, "scope") and c (another one)
+ */
+#include "tests/net/net.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/netfilter/nf_tables.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <libmnl/libmnl.h>
+
+#include "nft/channel.h"
+#include "nft/live.h"
+#include "nft/transaction.h"
+
+#define OTHER_UID 12345 /* of no pool */
+#define POOL_UID  90001
+#define SENT	  5
+
+static const char *const mounts[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+
+static struct {
+	char slice[64]; /* path */
+	char a[80], b[96], c[96];
+	struct firewall_policy policy;
+	uint64_t b_id, c_id;
+} tree;
+
+static uint64_t id_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+static const char *find_mount(void)
+{
+	struct statfs fs;
+
+	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++)
+		if (statfs(mounts[i], &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC)
+			return mounts[i];
+	return NULL;
+}
+
+static int make_tree(void)
+{
+	const char *mount = find_mount();
+
+	if (!mount)
+		return -ENOENT;
+	snprintf(tree.slice, sizeof(tree.slice), "%s/hgtest-XXXXXX", mount);
+	if (!mkdtemp(tree.slice))
+		return -errno;
+	snprintf(tree.a, sizeof(tree.a), "%s/a", tree.slice);
+	snprintf(tree.b, sizeof(tree.b), "%s/b", tree.a);
+	snprintf(tree.c, sizeof(tree.c), "%s/c", tree.a);
+	if (mkdir(tree.a, 0755) < 0 || mkdir(tree.b, 0755) < 0 || mkdir(tree.c, 0755) < 0)
+		return -errno;
+	tree.b_id = id_of(tree.b);
+	tree.c_id = id_of(tree.c);
+	tree.policy = (struct firewall_policy){
+		.first_uid = 90000,
+		.uid_count = 3,
+		.slice_id = id_of(tree.slice),
+		.slice_level = 1,
+		.scope_level = 3,
+	};
+	return 0;
+}
+
+static void remove_tree(void)
+{
+	rmdir(tree.b);
+	rmdir(tree.c);
+	rmdir(tree.a);
+	rmdir(tree.slice);
+}
+
+/* A sender: where it goes, whether it has its socket before that, who it then is. */
+struct sender {
+	const char *cgroup;
+	bool early_socket;
+	uid_t uid;
+	uint16_t port;
+};
+
+static int move_to(const char *cgroup)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
+	return write_file_at(AT_FDCWD, path, "0");
+}
+
+static unsigned int send_from(void *data)
+{
+	const struct sender *s = data;
+	int sock = s->early_socket ? socket(AF_INET, SOCK_DGRAM, 0) : -1;
+
+	if (s->cgroup && move_to(s->cgroup) < 0)
+		return 100;
+	if (setresuid(s->uid, s->uid, s->uid) < 0)
+		return 100;
+	if (!s->early_socket)
+		sock = socket(AF_INET, SOCK_DGRAM, 0);
+	return udp_send(sock, s->port, SENT);
+}
+
+static uint64_t strays(struct firewall *fw, uint64_t id)
+{
+	struct error e = ERROR_NULL;
+	uint64_t n = 12345;
+
+	assert_ok(firewall_stray_drops(fw, id, &n, &e), &e);
+	return n;
+}
+
+static uint64_t drops(struct firewall *fw, uint32_t uid)
+{
+	struct error e = ERROR_NULL;
+	uint64_t n = 12345;
+
+	assert_ok(firewall_uid_drops(fw, uid, &n, &e), &e);
+	return n;
+}
+
+static void any_uid_inside_is_dropped_and_counted(void **state)
+{
+	struct firewall *fw = load_new(&tree.policy, true);
+	struct sender s = { .cgroup = tree.b, .uid = OTHER_UID };
+	_cleanup_close_ int receiver = udp_receiver(&s.port);
+
+	(void)state;
+	assert_int_equal(strays(fw, tree.b_id), 0);
+	assert_int_equal(in_child(send_from, &s), SENT);
+	assert_int_equal(strays(fw, tree.b_id), SENT);
+	s.uid = 0;
+	assert_int_equal(in_child(send_from, &s), SENT);
+	assert_int_equal(strays(fw, tree.b_id), 2 * SENT);
+	assert_int_equal(strays(fw, tree.c_id), 0);
+	s.cgroup = tree.c;
+	assert_int_equal(in_child(send_from, &s), SENT);
+	assert_int_equal(strays(fw, tree.c_id), SENT);
+	assert_int_equal(udp_received(receiver), 0);
+	firewall_free(fw);
+}
+
+static void the_uid_comes_first(void **state)
+{
+	struct firewall *fw = load_new(&tree.policy, true);
+	struct sender s = { .cgroup = tree.b, .uid = POOL_UID };
+	_cleanup_close_ int receiver = udp_receiver(&s.port);
+
+	(void)state;
+	assert_int_equal(in_child(send_from, &s), SENT);
+	assert_int_equal(drops(fw, POOL_UID), SENT);
+	assert_int_equal(strays(fw, tree.b_id), 0);
+	/* Inherited, or made by somebody else for it: only the cgroup tells. */
+	s.early_socket = true;
+	assert_int_equal(in_child(send_from, &s), 0);
+	assert_int_equal(udp_received(receiver), SENT); /* made outside: none of both tells */
+	firewall_free(fw);
+}
+
+static void outside_nothing_is_touched(void **state)
+{
+	struct firewall *fw = load_new(&tree.policy, true);
+	struct sender s = { .uid = OTHER_UID };
+	_cleanup_close_ int receiver = udp_receiver(&s.port);
+
+	(void)state;
+	assert_int_equal(in_child(send_from, &s), 0);
+	s.uid = 0;
+	assert_int_equal(in_child(send_from, &s), 0);
+	s.cgroup = tree.b;
+	s.early_socket = true; /* the socket counts, not who uses it */
+	assert_int_equal(in_child(send_from, &s), 0);
+	assert_int_equal(udp_received(receiver), 3 * SENT);
+	assert_int_equal(strays(fw, tree.b_id), 0);
+	firewall_free(fw);
+}
+
+/* Above the scopes' level there is nothing to count by, but it is dropped all the same. */
+static void the_slice_itself_is_dropped(void **state)
+{
+	struct firewall *fw = load_new(&tree.policy, true);
+	struct sender s = { .cgroup = tree.slice, .uid = OTHER_UID };
+	_cleanup_close_ int receiver = udp_receiver(&s.port);
+
+	(void)state;
+	assert_int_equal(in_child(send_from, &s), SENT);
+	assert_int_equal(udp_received(receiver), 0);
+	firewall_free(fw);
+}
+
+static uint32_t generation(void)
+{
+	struct channel ch = CHANNEL_NULL;
+	struct error e = ERROR_NULL;
+	uint32_t g = 0;
+
+	assert_ok(channel_open(&ch, &e), &e);
+	assert_ok(live_generation(&ch, &g, &e), &e);
+	channel_close(&ch);
+	return g;
+}
+
+static void counting_is_no_commit(void **state)
+{
+	struct firewall *fw = load_new(&tree.policy, true);
+	struct sender s = { .cgroup = tree.b, .uid = OTHER_UID };
+	_cleanup_close_ int receiver = udp_receiver(&s.port);
+	uint32_t before = generation();
+	struct error e = ERROR_NULL;
+
+	(void)state;
+	in_child(send_from, &s);
+	assert_int_equal(udp_received(receiver), 0);
+	assert_int_equal(strays(fw, tree.b_id), SENT);
+	assert_int_equal(generation(), before);
+	assert_ok(firewall_check(fw, &e), &e);
+	firewall_free(fw);
+}
+
+/* Fills the set from outside, up to its size. */
+#define STRAYS_SIZE 65535
+static void fill_strays(void)
+{
+	_cleanup_(transaction_free) struct transaction t = TRANSACTION_NULL;
+	struct channel ch = CHANNEL_NULL;
+	struct error e = ERROR_NULL;
+	enum object_kind kind;
+	uint64_t key = UINT64_C(1) << 40;
+
+	assert_ok(channel_open(&ch, &e), &e);
+	assert_ok(transaction_begin(&t, &ch, "test"), &e);
+	for (unsigned int left = STRAYS_SIZE; left > 0;) {
+		struct nlmsghdr *nlh = transaction_add(&t, NFT_MSG_NEWSETELEM, NLM_F_CREATE,
+						       OBJECT_ELEMENTS, "strays");
+		struct nlattr *list, *element, *value;
+
+		assert_non_null(nlh);
+		mnl_attr_put_strz(nlh, NFTA_SET_ELEM_LIST_TABLE, FIREWALL_TABLE);
+		mnl_attr_put_strz(nlh, NFTA_SET_ELEM_LIST_SET, "strays");
+		list = mnl_attr_nest_start(nlh, NFTA_SET_ELEM_LIST_ELEMENTS);
+		for (unsigned int i = 0; i < 1000 && left > 0; i++, left--, key++) {
+			element = mnl_attr_nest_start(nlh, NFTA_LIST_ELEM);
+			value = mnl_attr_nest_start(nlh, NFTA_SET_ELEM_KEY);
+			mnl_attr_put(nlh, NFTA_DATA_VALUE, sizeof(key), &key);
+			mnl_attr_nest_end(nlh, value);
+			mnl_attr_nest_end(nlh, element);
+		}
+		mnl_attr_nest_end(nlh, list);
+	}
+	assert_ok(transaction_commit(&t, &kind, &e), &e);
+	channel_close(&ch);
+}
+
+static void a_full_set_saves_no_packet(void **state)
+{
+	struct firewall *fw = load_new(&tree.policy, false);
+	struct sender s = { .cgroup = tree.b, .uid = OTHER_UID };
+	_cleanup_close_ int receiver = udp_receiver(&s.port);
+	struct error e = ERROR_NULL;
+
+	(void)state;
+	fill_strays();
+	assert_int_equal(in_child(send_from, &s), SENT);
+	assert_int_equal(udp_received(receiver), 0);
+	assert_int_equal(strays(fw, tree.b_id), 0);
+	assert_ok(firewall_check(fw, &e), &e);
+	firewall_free(fw);
+}
+
+/* The table in nft's own words is what we make of the policy. */
+static void nft_makes_the_same_of_it(void **state)
+{
+	const char *path = tree.slice + strlen("/sys/fs/cgroup/");
+	struct firewall *fw;
+	struct error e = ERROR_NULL;
+	uint32_t owner = 1;
+	char text[2048];
+
+	(void)state;
+	snprintf(text, sizeof(text),
+		 "table inet harpe_gov {\n"
+		 "set pool { type uid; size 3; counter; elements = { 90000, 90001, 90002 } }\n"
+		 "set strays { type cgroupsv2; size 65535; flags dynamic,timeout; timeout 1d; }\n"
+		 "chain output { type filter hook output priority -10; policy accept;\n"
+		 "meta skuid @pool drop\n"
+		 "socket cgroupv2 level 1 \"%s\" update @strays { socket cgroupv2 level 3 counter "
+		 "}\n"
+		 "socket cgroupv2 level 1 \"%s\" counter drop\n"
+		 "}\n}\n",
+		 path, path);
+	assert_int_equal(nft_input(text), 0);
+	assert_ok(firewall_open(&fw, &e), &e);
+	assert_ok(firewall_inspect(fw, &tree.policy, &owner, &e), &e);
+	assert_int_equal(owner, 0);
+	firewall_free(fw);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		net_test(any_uid_inside_is_dropped_and_counted),
+		net_test(the_uid_comes_first),
+		net_test(outside_nothing_is_touched),
+		net_test(the_slice_itself_is_dropped),
+		net_test(counting_is_no_commit),
+		net_test(a_full_set_saves_no_packet),
+		net_test(nft_makes_the_same_of_it),
+	};
+	int r = net_possible();
+
+	if (r)
+		return r;
+	if (make_tree() < 0)
+		r = net_skip("no cgroup v2 directory can be made");
+	else
+		r = cmocka_run_group_tests_name("strays", tests, NULL, NULL);
+	remove_tree();
+	return r;
+}
