@@ -3,64 +3,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/fd.h"
 #include "governor/journal.h"
-#include "governor/policy.h"
+#include "governor/run.h"
 #include "governor/supervisor.h"
 
 #define REQUEST_USEC ((REQUEST_DEADLINE_SEC + 1) * USEC_PER_SEC)
-#define SETUP_USEC   (60 * USEC_PER_SEC)
-#define SCOPE_USEC   (10 * USEC_PER_SEC) /* for systemd to take an empty scope away */
-
-enum run_state {
-	RUN_CONNECTED, /* the supervisor has not asked for anything */
-	RUN_STARTING,  /* uid leased, systemd makes the scope */
-	RUN_PREPARING, /* the supervisor builds the guest */
-	RUN_RUNNING,
-	RUN_ENDING, /* the guest is dead, systemd takes the scope away */
-	RUN_STUCK,  /* systemd did not, or the supervisor is dead: nobody is told any more */
-};
-
-struct run {
-	struct daemon *d;
-	struct run *next;
-	uint64_t serial;
-	enum run_state state;
-	pid_t supervisor; /* 0 once reaped */
-	int pair;
-	sd_event_source *io, *child, *timer;
-	struct ucred caller;
-
-	/* from PAIR_START on */
-	struct pair_start asked;
-	struct limits limits;
-	char id[RUN_ID_LEN + 1];
-	char scope[SCOPE_NAME_MAX];
-	char path[PATH_TEXT_MAX]; /* the scope's cgroup directory */
-	uint64_t scope_id;	  /* its cgroup id */
-	uint32_t uid;
-	bool has_scope; /* and the lease of uid with it */
-
-	/* from PAIR_RELEASE on */
-	pid_t main_pid;
-	uint64_t started_usec;
-	uint64_t drops_before;
-
-	/* from PAIR_END on */
-	struct report report;
-};
 
 uint32_t runs_max(const struct daemon *d)
 {
@@ -102,40 +57,61 @@ static void kill_supervisor(struct run *r)
 		kill(r->supervisor, SIGKILL); /* not reaped yet, so the pid is still its own */
 }
 
-static void reply(struct run *r, const struct pair_reply *m)
+void run_reply(struct run *r, const struct pair_reply *m)
 {
 	if (r->pair >= 0 && pair_send(r->pair, m, sizeof(*m)) < 0)
 		kill_supervisor(r);
 }
 
-static void reply_refused(struct run *r, const struct error *e)
+void run_refuse(struct run *r, const struct error *e)
 {
 	struct pair_reply m = { .verb = PAIR_REFUSED };
 
 	m.refused = *e;
-	reply(r, &m);
+	run_reply(r, &m);
 }
 
-static void set_timer(struct run *r, uint64_t usec)
+void run_set_timer(struct run *r, uint64_t usec)
 {
 	sd_event_source_set_time_relative(r->timer, usec);
 	sd_event_source_set_enabled(r->timer, SD_EVENT_ONESHOT);
 }
 
-static bool owns(const struct run *asker, const struct run *r)
-{
-	return asker->caller.uid == 0 || asker->caller.uid == r->caller.uid;
-}
-
-static bool is_guest(const struct run *r)
+bool run_is_guest(const struct run *r)
 {
 	return r->state >= RUN_STARTING;
+}
+
+uint32_t run_count_of_caller(const struct run *self, bool guests_only)
+{
+	uint32_t n = 0;
+
+	for (const struct run *r = self->d->runs; r; r = r->next)
+		if (r != self && r->caller.uid == self->caller.uid &&
+		    (run_is_guest(r) || !guests_only))
+			n++;
+	return n;
+}
+
+void run_stop(struct run *r, enum ended reason)
+{
+	struct pair_reply m = { .verb = PAIR_STOP, .stop = reason };
+
+	if (r->state < RUN_ENDING)
+		run_reply(r, &m);
+}
+
+void runs_stop_all(struct daemon *d, enum ended reason)
+{
+	for (struct run *r = d->runs; r; r = r->next)
+		if (run_is_guest(r))
+			run_stop(r, reason);
 }
 
 /* ---- the scope's end ---- */
 
 /* The last of the guest is gone: lease and entry go with it. */
-static void finish(struct run *r)
+void run_finish(struct run *r)
 {
 	struct pair_reply m = { .verb = PAIR_OK };
 	struct daemon *d = r->d;
@@ -153,17 +129,17 @@ static void finish(struct run *r)
 			      : now - r->drops_before;
 	m.drops.slice = strays == FIREWALL_UNKNOWN ? REPORT_UNKNOWN : strays;
 	if (r->state == RUN_ENDING) {
-		reply(r, &m);
+		run_reply(r, &m);
 		journal_run(&r->report);
 	}
 	r->state = RUN_CONNECTED;
 	if (r->supervisor == 0)
 		run_free(r);
 	else
-		set_timer(r, REQUEST_USEC); /* it has nothing more to do than to report */
+		run_set_timer(r, REQUEST_USEC); /* it has nothing more to do than to report */
 }
 
-static bool scope_is_gone(const struct run *r)
+bool run_scope_is_gone(const struct run *r)
 {
 	struct stat st;
 
@@ -176,7 +152,7 @@ void runs_scope_gone(struct daemon *d, const char *name)
 		if (!r->has_scope || strcmp(r->scope, name) != 0)
 			continue;
 		if (r->state == RUN_ENDING || r->supervisor == 0)
-			finish(r);
+			run_finish(r);
 		return; /* else its supervisor will find out and tell */
 	}
 }
@@ -199,10 +175,10 @@ static void clean_up_after_supervisor(struct run *r)
 		r->report.caller_uid = r->caller.uid;
 		journal_run(&r->report);
 	}
-	if (scope_is_gone(r))
-		finish(r);
+	if (run_scope_is_gone(r))
+		run_finish(r);
 	else
-		set_timer(r, SCOPE_USEC);
+		run_set_timer(r, SCOPE_USEC);
 }
 
 static int on_supervisor_exit(sd_event_source *source, const siginfo_t *info, void *userdata)
@@ -222,275 +198,7 @@ static int on_supervisor_exit(sd_event_source *source, const siginfo_t *info, vo
 	return 0;
 }
 
-/* ---- PAIR_START ---- */
-
-static uint32_t count_of(const struct run *self, bool guests_only)
-{
-	uint32_t n = 0;
-
-	for (const struct run *r = self->d->runs; r; r = r->next)
-		if (r != self && r->caller.uid == self->caller.uid && (is_guest(r) || !guests_only))
-			n++;
-	return n;
-}
-
-static int make_id(struct run *r, struct error *e)
-{
-	uint64_t random;
-
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		return error_errno(e, -errno, "no random number");
-	snprintf(r->id, sizeof(r->id), "%016" PRIx64, random);
-	snprintf(r->scope, sizeof(r->scope), "harpe-%s.scope", r->id);
-	if ((size_t)snprintf(r->path, sizeof(r->path), "%s/%s", r->d->profile_path, r->scope) >=
-	    sizeof(r->path))
-		return error_set(e, -ENAMETOOLONG, "the slice lies too deep");
-	return 0;
-}
-
-static int check_scope(struct run *r, struct error *e)
-{
-	char path[PATH_TEXT_MAX];
-	struct stat st;
-	int ret = scope_path(r->scope, r->asked.holder, path, e);
-
-	if (ret < 0)
-		return ret;
-	if (strcmp(path, r->path) != 0)
-		return error_set(e, -ESTALE, "systemd made %s instead of %s", path, r->path);
-	if (stat(path, &st) < 0)
-		return error_errno(e, -errno, "%s", path);
-	r->scope_id = st.st_ino;
-	return 0;
-}
-
-static void grant(struct run *r)
-{
-	struct pair_reply m = { .verb = PAIR_OK };
-
-	memcpy(m.grant.id, r->id, sizeof(m.grant.id));
-	snprintf(m.grant.profile, sizeof(m.grant.profile), "%s", DROP_PROFILE);
-	memcpy(m.grant.scope, r->path, sizeof(m.grant.scope));
-	m.grant.uid = r->uid;
-	m.grant.caller_uid = r->caller.uid;
-	m.grant.limits = r->limits;
-	r->state = RUN_PREPARING;
-	reply(r, &m);
-}
-
-static void on_scope_started(void *userdata, int ret, const struct error *error)
-{
-	struct run *r = userdata;
-	struct error e = *error;
-
-	if (ret == 0)
-		ret = check_scope(r, &e);
-	if (ret == 0) {
-		grant(r);
-		return;
-	}
-	scope_stop(r->d->scopes, r->scope);
-	reply_refused(r, &e);
-}
-
-static int start_scope(struct run *r, struct error *e)
-{
-	char description[64 + GUEST_NAME_MAX];
-	struct scope_spec spec = {
-		.name = r->scope,
-		.slice = DROP_SLICE,
-		.description = description,
-		.pid = r->asked.holder,
-		.limits = &r->limits,
-	};
-
-	snprintf(description, sizeof(description), "Guest %s of uid %u", r->id, r->caller.uid);
-	return scope_start(r->d->scopes, &spec, on_scope_started, r, e);
-}
-
-static int start(struct run *r, const struct pair_ask *ask, struct error *e)
-{
-	struct daemon *d = r->d;
-	int ret;
-
-	if (r->state != RUN_CONNECTED || d->stopping)
-		return error_set(e, -EBUSY, "no guest can be started now: the daemon stops");
-	if (count_of(r, true) >= d->config.max_guests)
-		return error_set(
-			e, -EDQUOT,
-			"uid %u has %u guests already, the most that [access] max-guests allows",
-			r->caller.uid, d->config.max_guests);
-	r->asked = ask->start;
-	r->asked.name[GUEST_NAME_MAX] = '\0';
-	r->asked.command[COMMAND_TEXT_MAX] = '\0';
-	ret = policy_limits(&d->config, &r->asked.limits, &r->limits, e);
-	if (ret == 0)
-		ret = make_id(r, e);
-	if (ret == 0)
-		ret = identity_lease(d->pool, &r->uid, e);
-	if (ret < 0)
-		return ret;
-	ret = start_scope(r, e);
-	if (ret < 0) {
-		identity_return(d->pool, r->uid);
-		return ret;
-	}
-	r->has_scope = true;
-	r->state = RUN_STARTING;
-	set_timer(r, SETUP_USEC);
-	return 0;
-}
-
-static void ask_start(struct run *r, const struct pair_ask *ask)
-{
-	struct error e = ERROR_NULL;
-
-	if (start(r, ask, &e) < 0)
-		reply_refused(r, &e);
-}
-
-/* ---- PAIR_RELEASE ---- */
-
-static void ask_release(struct run *r, const struct pair_ask *ask)
-{
-	struct pair_reply m = { .verb = PAIR_OK };
-	struct error e = ERROR_NULL, why;
-	struct timespec now;
-	int ret;
-
-	if (r->state != RUN_PREPARING || r->d->stopping) {
-		error_set(&e, -EBUSY, "the daemon stops");
-		reply_refused(r, &e);
-		return;
-	}
-	ret = daemon_check_policy(r->d, r->path, &e);
-	if (ret < 0) {
-		why = e;
-		error_wrap(&e, ret, "the firewall is not in force, so nothing runs");
-		reply_refused(r, &e);
-		daemon_policy_lost(r->d, &why);
-		return;
-	}
-	r->drops_before = FIREWALL_UNKNOWN;
-	firewall_uid_drops(r->d->firewall, r->uid, &r->drops_before, NULL);
-	clock_gettime(CLOCK_REALTIME, &now);
-	r->started_usec = (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
-	r->main_pid = ask->release.main_pid;
-	r->state = RUN_RUNNING;
-	sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
-	reply(r, &m);
-}
-
-/* ---- PAIR_END ---- */
-
-static void ask_end(struct run *r, const struct pair_ask *ask)
-{
-	r->report = ask->report;
-	r->report.ended %= ENDED_COUNT;
-	if (r->state == RUN_STARTING) /* refused by systemd; its job is over or forgotten */
-		scope_forget(r->d->scopes, r);
-	r->state = RUN_ENDING;
-	if (!r->has_scope || scope_is_gone(r))
-		finish(r);
-	else
-		set_timer(r, SCOPE_USEC);
-}
-
-/* ---- PAIR_NEXT, PAIR_KILL ---- */
-
-static uint64_t memory_current(const struct run *r)
-{
-	char path[PATH_TEXT_MAX + 32], text[32];
-	uint64_t bytes;
-
-	snprintf(path, sizeof(path), "%s/memory.current", r->path);
-	if (read_file_at(AT_FDCWD, path, text, sizeof(text)) < 0 ||
-	    parse_u64_prefix(text, &bytes) < 0)
-		return UINT64_MAX;
-	return bytes;
-}
-
-static uint32_t state_of(const struct run *r)
-{
-	if (r->state == RUN_RUNNING)
-		return GUEST_RUNNING;
-	return r->state < RUN_RUNNING ? GUEST_STARTING : GUEST_ENDING;
-}
-
-static void fill_row(const struct run *r, struct guest_row *row)
-{
-	memcpy(row->id, r->id, sizeof(row->id));
-	memcpy(row->name, r->asked.name, sizeof(row->name));
-	memcpy(row->command, r->asked.command, sizeof(row->command));
-	row->state = state_of(r);
-	row->uid = r->uid;
-	row->caller_uid = r->caller.uid;
-	row->main_pid = (uint32_t)r->main_pid;
-	row->started_usec = r->started_usec;
-	row->memory_bytes = memory_current(r);
-	row->memory_max = r->limits.value[LIMIT_MEMORY];
-}
-
-static void ask_next(struct run *asker, const struct pair_ask *ask)
-{
-	struct pair_reply m = { .verb = PAIR_NONE };
-
-	for (const struct run *r = asker->d->runs; r; r = r->next) {
-		if (r->serial <= ask->cursor || !is_guest(r) || !owns(asker, r))
-			continue;
-		m.verb = PAIR_OK;
-		m.next.cursor = r->serial;
-		fill_row(r, &m.next.row);
-		break;
-	}
-	reply(asker, &m);
-}
-
-static void stop_guest(struct run *r, enum ended reason)
-{
-	struct pair_reply m = { .verb = PAIR_STOP, .stop = reason };
-
-	if (r->state < RUN_ENDING)
-		reply(r, &m);
-}
-
-static bool is_target(const struct run *r, const char *target)
-{
-	return !target[0] || strcmp(target, r->id) == 0 || strcmp(target, r->asked.name) == 0;
-}
-
-static void ask_kill(struct run *asker, const struct pair_ask *ask)
-{
-	struct pair_reply m = { .verb = PAIR_OK };
-	char target[GUEST_NAME_MAX + 1];
-
-	memcpy(target, ask->target, sizeof(target));
-	target[GUEST_NAME_MAX] = '\0';
-	for (struct run *r = asker->d->runs; r; r = r->next) {
-		if (!is_guest(r) || !owns(asker, r) || !is_target(r, target))
-			continue;
-		stop_guest(r, ENDED_KILLED);
-		m.count++;
-	}
-	reply(asker, &m);
-}
-
-void runs_stop_all(struct daemon *d, enum ended reason)
-{
-	for (struct run *r = d->runs; r; r = r->next)
-		if (is_guest(r))
-			stop_guest(r, reason);
-}
-
 /* ---- the connection ---- */
-
-static const struct {
-	uint32_t verb;
-	void (*serve)(struct run *r, const struct pair_ask *ask);
-} asks[] = {
-	{ PAIR_START, ask_start }, { PAIR_RELEASE, ask_release }, { PAIR_END, ask_end },
-	{ PAIR_NEXT, ask_next },   { PAIR_KILL, ask_kill },
-};
 
 static int on_ask(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
@@ -502,12 +210,8 @@ static int on_ask(sd_event_source *source, int fd, uint32_t revents, void *userd
 		sd_event_source_set_enabled(source, SD_EVENT_OFF);
 		return 0;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(asks); i++)
-		if (asks[i].verb == ask.verb) {
-			asks[i].serve(r, &ask);
-			return 0;
-		}
-	kill_supervisor(r);
+	if (asks_serve(r, &ask) < 0)
+		kill_supervisor(r);
 	return 0;
 }
 
@@ -520,8 +224,8 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	(void)usec;
 	if (r->state < RUN_RUNNING) {
 		kill_supervisor(r);
-	} else if (scope_is_gone(r)) {
-		finish(r);
+	} else if (run_scope_is_gone(r)) {
+		run_finish(r);
 	} else {
 		scope_stop(r->d->scopes, r->scope);
 		error_set(&e, -EBUSY,
@@ -529,9 +233,9 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 			  r->uid);
 		journal_error("%s", e.text);
 		if (r->state == RUN_ENDING)
-			reply_refused(r, &e);
+			run_refuse(r, &e);
 		r->state = RUN_STUCK;
-		set_timer(r, SCOPE_USEC);
+		run_set_timer(r, SCOPE_USEC);
 	}
 	return 0;
 }
@@ -597,7 +301,8 @@ void runs_accept(struct daemon *d, int client)
 		close(client);
 		return;
 	}
-	ret = fork_supervisor(r, client, count_of(r, false) >= d->config.max_connections);
+	ret = fork_supervisor(r, client,
+			      run_count_of_caller(r, false) >= d->config.max_connections);
 	if (ret == 0)
 		ret = watch(r);
 	close(client);

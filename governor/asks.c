@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What supervisors ask of the daemon, one function per verb of pair.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "common/fd.h"
+#include "governor/policy.h"
+#include "governor/run.h"
+
+/* ---- PAIR_START ---- */
+
+static int make_id(struct run *r, struct error *e)
+{
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return error_errno(e, -errno, "no random number");
+	snprintf(r->id, sizeof(r->id), "%016" PRIx64, random);
+	snprintf(r->scope, sizeof(r->scope), "harpe-%s.scope", r->id);
+	if ((size_t)snprintf(r->path, sizeof(r->path), "%s/%s", r->d->profile_path, r->scope) >=
+	    sizeof(r->path))
+		return error_set(e, -ENAMETOOLONG, "the slice lies too deep");
+	return 0;
+}
+
+static int check_scope(struct run *r, struct error *e)
+{
+	char path[PATH_TEXT_MAX];
+	struct stat st;
+	int ret = scope_path(r->scope, r->asked.holder, path, e);
+
+	if (ret < 0)
+		return ret;
+	if (strcmp(path, r->path) != 0)
+		return error_set(e, -ESTALE, "systemd made %s instead of %s", path, r->path);
+	if (stat(path, &st) < 0)
+		return error_errno(e, -errno, "%s", path);
+	r->scope_id = st.st_ino;
+	return 0;
+}
+
+static void grant(struct run *r)
+{
+	struct pair_reply m = { .verb = PAIR_OK };
+
+	memcpy(m.grant.id, r->id, sizeof(m.grant.id));
+	snprintf(m.grant.profile, sizeof(m.grant.profile), "%s", DROP_PROFILE);
+	memcpy(m.grant.scope, r->path, sizeof(m.grant.scope));
+	m.grant.uid = r->uid;
+	m.grant.caller_uid = r->caller.uid;
+	m.grant.limits = r->limits;
+	r->state = RUN_PREPARING;
+	run_reply(r, &m);
+}
+
+static void on_scope_started(void *userdata, int ret, const struct error *error)
+{
+	struct run *r = userdata;
+	struct error e = *error;
+
+	if (ret == 0)
+		ret = check_scope(r, &e);
+	if (ret == 0) {
+		grant(r);
+		return;
+	}
+	scope_stop(r->d->scopes, r->scope);
+	run_refuse(r, &e);
+}
+
+static int start_scope(struct run *r, struct error *e)
+{
+	char description[64 + GUEST_NAME_MAX];
+	struct scope_spec spec = {
+		.name = r->scope,
+		.slice = DROP_SLICE,
+		.description = description,
+		.pid = r->asked.holder,
+		.limits = &r->limits,
+	};
+
+	snprintf(description, sizeof(description), "Guest %s of uid %u", r->id, r->caller.uid);
+	return scope_start(r->d->scopes, &spec, on_scope_started, r, e);
+}
+
+static int start(struct run *r, const struct pair_ask *ask, struct error *e)
+{
+	struct daemon *d = r->d;
+	int ret;
+
+	if (r->state != RUN_CONNECTED || d->stopping)
+		return error_set(e, -EBUSY, "no guest can be started now: the daemon stops");
+	if (run_count_of_caller(r, true) >= d->config.max_guests)
+		return error_set(
+			e, -EDQUOT,
+			"uid %u has %u guests already, the most that [access] max-guests allows",
+			r->caller.uid, d->config.max_guests);
+	r->asked = ask->start;
+	r->asked.name[GUEST_NAME_MAX] = '\0';
+	r->asked.command[COMMAND_TEXT_MAX] = '\0';
+	ret = policy_limits(&d->config, &r->asked.limits, &r->limits, e);
+	if (ret == 0)
+		ret = make_id(r, e);
+	if (ret == 0)
+		ret = identity_lease(d->pool, &r->uid, e);
+	if (ret < 0)
+		return ret;
+	ret = start_scope(r, e);
+	if (ret < 0) {
+		identity_return(d->pool, r->uid);
+		return ret;
+	}
+	r->has_scope = true;
+	r->state = RUN_STARTING;
+	run_set_timer(r, SETUP_USEC);
+	return 0;
+}
+
+static void ask_start(struct run *r, const struct pair_ask *ask)
+{
+	struct error e = ERROR_NULL;
+
+	if (start(r, ask, &e) < 0)
+		run_refuse(r, &e);
+}
+
+/* ---- PAIR_RELEASE ---- */
+
+static void ask_release(struct run *r, const struct pair_ask *ask)
+{
+	struct pair_reply m = { .verb = PAIR_OK };
+	struct error e = ERROR_NULL, why;
+	struct timespec now;
+	int ret;
+
+	if (r->state != RUN_PREPARING || r->d->stopping) {
+		error_set(&e, -EBUSY, "the daemon stops");
+		run_refuse(r, &e);
+		return;
+	}
+	ret = daemon_check_policy(r->d, r->path, &e);
+	if (ret < 0) {
+		why = e;
+		error_wrap(&e, ret, "the firewall is not in force, so nothing runs");
+		run_refuse(r, &e);
+		daemon_policy_lost(r->d, &why);
+		return;
+	}
+	r->drops_before = FIREWALL_UNKNOWN;
+	firewall_uid_drops(r->d->firewall, r->uid, &r->drops_before, NULL);
+	clock_gettime(CLOCK_REALTIME, &now);
+	r->started_usec = (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
+	r->main_pid = ask->release.main_pid;
+	r->state = RUN_RUNNING;
+	sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
+	run_reply(r, &m);
+}
+
+/* ---- PAIR_END ---- */
+
+static void ask_end(struct run *r, const struct pair_ask *ask)
+{
+	r->report = ask->report;
+	r->report.ended %= ENDED_COUNT;
+	if (r->state == RUN_STARTING) /* refused by systemd; its job is over or forgotten */
+		scope_forget(r->d->scopes, r);
+	r->state = RUN_ENDING;
+	if (!r->has_scope || run_scope_is_gone(r))
+		run_finish(r);
+	else
+		run_set_timer(r, SCOPE_USEC);
+}
+
+/* ---- PAIR_NEXT, PAIR_KILL ---- */
+
+static bool owns(const struct run *asker, const struct run *r)
+{
+	return asker->caller.uid == 0 || asker->caller.uid == r->caller.uid;
+}
+
+static uint64_t memory_current(const struct run *r)
+{
+	char path[PATH_TEXT_MAX + 32], text[32];
+	uint64_t bytes;
+
+	snprintf(path, sizeof(path), "%s/memory.current", r->path);
+	if (read_file_at(AT_FDCWD, path, text, sizeof(text)) < 0 ||
+	    parse_u64_prefix(text, &bytes) < 0)
+		return UINT64_MAX;
+	return bytes;
+}
+
+static uint32_t state_of(const struct run *r)
+{
+	if (r->state == RUN_RUNNING)
+		return GUEST_RUNNING;
+	return r->state < RUN_RUNNING ? GUEST_STARTING : GUEST_ENDING;
+}
+
+static void fill_row(const struct run *r, struct guest_row *row)
+{
+	memcpy(row->id, r->id, sizeof(row->id));
+	memcpy(row->name, r->asked.name, sizeof(row->name));
+	memcpy(row->command, r->asked.command, sizeof(row->command));
+	row->state = state_of(r);
+	row->uid = r->uid;
+	row->caller_uid = r->caller.uid;
+	row->main_pid = (uint32_t)r->main_pid;
+	row->started_usec = r->started_usec;
+	row->memory_bytes = memory_current(r);
+	row->memory_max = r->limits.value[LIMIT_MEMORY];
+}
+
+static void ask_next(struct run *asker, const struct pair_ask *ask)
+{
+	struct pair_reply m = { .verb = PAIR_NONE };
+
+	for (const struct run *r = asker->d->runs; r; r = r->next) {
+		if (r->serial <= ask->cursor || !run_is_guest(r) || !owns(asker, r))
+			continue;
+		m.verb = PAIR_OK;
+		m.next.cursor = r->serial;
+		fill_row(r, &m.next.row);
+		break;
+	}
+	run_reply(asker, &m);
+}
+
+static bool is_target(const struct run *r, const char *target)
+{
+	return !target[0] || strcmp(target, r->id) == 0 || strcmp(target, r->asked.name) == 0;
+}
+
+static void ask_kill(struct run *asker, const struct pair_ask *ask)
+{
+	struct pair_reply m = { .verb = PAIR_OK };
+	char target[GUEST_NAME_MAX + 1];
+
+	memcpy(target, ask->target, sizeof(target));
+	target[GUEST_NAME_MAX] = '\0';
+	for (struct run *r = asker->d->runs; r; r = r->next) {
+		if (!run_is_guest(r) || !owns(asker, r) || !is_target(r, target))
+			continue;
+		run_stop(r, ENDED_KILLED);
+		m.count++;
+	}
+	run_reply(asker, &m);
+}
+
+/* ---- all of them ---- */
+
+static const struct {
+	uint32_t verb;
+	void (*serve)(struct run *r, const struct pair_ask *ask);
+} verbs[] = {
+	{ PAIR_START, ask_start }, { PAIR_RELEASE, ask_release }, { PAIR_END, ask_end },
+	{ PAIR_NEXT, ask_next },   { PAIR_KILL, ask_kill },
+};
+
+int asks_serve(struct run *r, const struct pair_ask *ask)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (verbs[i].verb == ask->verb) {
+			verbs[i].serve(r, ask);
+			return 0;
+		}
+	return -EPROTO;
+}

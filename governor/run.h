@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One connection as the daemon sees it: the supervisor that serves it and, once that asked for a
+ * guest, the guest's uid and scope. Shared by runs.c (how connections come and go) and asks.c (what
+ * supervisors ask).
+ */
+#pragma once
+
+#include <sys/socket.h>
+
+#include "governor/daemon.h"
+
+#define SETUP_USEC (60 * USEC_PER_SEC) /* from PAIR_START to PAIR_RELEASE */
+#define SCOPE_USEC (10 * USEC_PER_SEC) /* for systemd to take an empty scope away */
+
+enum run_state {
+	RUN_CONNECTED, /* the supervisor has not asked for anything */
+	RUN_STARTING,  /* uid leased, systemd makes the scope */
+	RUN_PREPARING, /* the supervisor builds the guest */
+	RUN_RUNNING,
+	RUN_ENDING, /* the guest is dead, systemd takes the scope away */
+	RUN_STUCK,  /* systemd did not, or the supervisor is dead: nobody is told any more */
+};
+
+struct run {
+	struct daemon *d;
+	struct run *next;
+	uint64_t serial;
+	enum run_state state;
+	pid_t supervisor; /* 0 once reaped */
+	int pair;
+	sd_event_source *io, *child, *timer;
+	struct ucred caller;
+
+	/* from PAIR_START on */
+	struct pair_start asked;
+	struct limits limits;
+	char id[RUN_ID_LEN + 1];
+	char scope[SCOPE_NAME_MAX];
+	char path[PATH_TEXT_MAX]; /* the scope's cgroup directory */
+	uint64_t scope_id;	  /* its cgroup id */
+	uint32_t uid;
+	bool has_scope; /* and the lease of uid with it */
+
+	/* from PAIR_RELEASE on */
+	pid_t main_pid;
+	uint64_t started_usec;
+	uint64_t drops_before;
+
+	/* from PAIR_END on */
+	struct report report;
+};
+
+/* The supervisor's time for the next step; when it is over the supervisor is killed. */
+void run_set_timer(struct run *r, uint64_t usec);
+
+/* Answers the supervisor; one that does not read its answers is killed. */
+void run_reply(struct run *r, const struct pair_reply *m);
+void run_refuse(struct run *r, const struct error *e);
+
+/* Tells the supervisor to end its guest. */
+void run_stop(struct run *r, enum ended reason);
+
+/* Has it asked for a guest of which something may be left? */
+bool run_is_guest(const struct run *r);
+
+/* How many others the same uid has: connections, or only those that are guests. */
+uint32_t run_count_of_caller(const struct run *self, bool guests_only);
+
+bool run_scope_is_gone(const struct run *r);
+
+/* The last of the guest is gone: its uid goes back, the supervisor gets its counters. */
+void run_finish(struct run *r);
+
+/* Serves one record of the supervisor's; -EPROTO when it makes no sense. */
+int asks_serve(struct run *r, const struct pair_ask *ask);
