@@ -54,6 +54,7 @@ static int set_options(int fd)
 	return 0;
 }
 
+/* Binding anew keeps the address and ends what an earlier process subscribed to. */
 static int get_portid(int fd, uint32_t *ret)
 {
 	struct sockaddr_nl addr = { .nl_family = AF_NETLINK };
@@ -61,13 +62,12 @@ static int get_portid(int fd, uint32_t *ret)
 
 	if (getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
 		return -errno;
-	if (addr.nl_pid == 0) { /* not bound yet: the kernel chooses */
-		if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
-			return -errno;
-		len = sizeof(addr);
-		if (getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
-			return -errno;
-	}
+	addr.nl_groups = 0;
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+		return -errno;
+	len = sizeof(addr);
+	if (getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
+		return -errno;
 	*ret = addr.nl_pid;
 	return 0;
 }

@@ -199,10 +199,11 @@ static void old_answers_do_not_confuse(void **state)
 	struct firewall *fw;
 	struct error e = ERROR_NULL;
 	int copy, group = NFNLGRP_NFTABLES;
+	uint32_t owner;
 	char part[32768];
 
 	(void)state;
-	policy.uid_count = 5000;
+	policy.uid_count = 20000;
 	fw = load_new(&policy, true);
 	copy = dup(firewall_fd(fw));
 	firewall_free(fw);
@@ -214,11 +215,31 @@ static void old_answers_do_not_confuse(void **state)
 	assert_int_equal(nft_input("table inet other {\nchain c { accept; }\n}\n"), 0);
 
 	assert_ok(firewall_adopt(copy, &fw, &e), &e);
+	assert_ok(firewall_inspect(fw, &policy, &owner, &e), &e);
 	for (unsigned int i = 0; i < 3; i++) {
 		assert_ok(firewall_load(fw, &policy, true, &e), &e);
 		assert_int_equal(nft(NULL, 0, "add table inet other%u", i), 0);
 		assert_ok(firewall_check(fw, &e), &e);
 	}
+	firewall_free(fw);
+}
+
+/* The owner itself can change it, in whatever process its socket is. */
+static void another_copy_of_the_socket_is_noticed(void **state)
+{
+	struct firewall_policy policy = golden_policy;
+	struct firewall *fw = load_new(&golden_policy, true), *copy;
+	struct error e = ERROR_NULL;
+
+	(void)state;
+	policy.uid_count--;
+	assert_ok(firewall_adopt(dup(firewall_fd(fw)), &copy, &e), &e);
+	assert_ok(firewall_load(copy, &policy, true, &e), &e);
+	assert_int_equal(firewall_check(fw, &e), -ESTALE);
+	assert_non_null(strstr(e.text, "size 2"));
+	assert_ok(firewall_load(copy, &golden_policy, true, &e), &e);
+	assert_ok(firewall_check(fw, &e), &e);
+	firewall_free(copy);
 	firewall_free(fw);
 }
 
@@ -252,6 +273,7 @@ int main(void)
 		net_test(whatever_was_there_is_replaced),
 		net_test(an_adopted_socket_goes_on),
 		net_test(old_answers_do_not_confuse),
+		net_test(another_copy_of_the_socket_is_noticed),
 		net_test(anything_else_is_not_adopted),
 	};
 	int r = net_possible();
