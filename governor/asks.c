@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "common/fd.h"
+#include "governor/admission.h"
 #include "governor/policy.h"
 #include "governor/run.h"
 
@@ -89,31 +90,21 @@ static int start_scope(struct run *r, struct error *e)
 	return scope_start(r->d->scopes, &spec, on_scope_started, r, e);
 }
 
-static int start(struct run *r, const struct pair_ask *ask, struct error *e)
+/* A uid and a scope for @r, whose limits and id are settled. */
+static int take_place(struct run *r, struct error *e)
 {
 	struct daemon *d = r->d;
-	int ret;
+	int ret = admission_check(r, e);
 
-	if (r->state != RUN_CONNECTED || d->stopping)
-		return error_set(e, -EBUSY, "no guest can be started now: the daemon stops");
-	if (run_count_of_caller(r, true) >= d->config.max_guests)
-		return error_set(
-			e, -EDQUOT,
-			"uid %u has %u guests already, the most that [access] max-guests allows",
-			r->caller.uid, d->config.max_guests);
-	r->asked = ask->start;
-	r->asked.name[GUEST_NAME_MAX] = '\0';
-	r->asked.command[COMMAND_TEXT_MAX] = '\0';
-	ret = policy_limits(&d->config, &r->asked.limits, &r->limits, e);
-	if (ret == 0)
-		ret = make_id(r, e);
+	if (ret == 0 && identity_n_free(d->pool) == 0)
+		daemon_verify_uids(d); /* not off the hot path, but better than none */
 	if (ret == 0)
 		ret = identity_lease(d->pool, &r->uid, e);
 	if (ret < 0)
 		return ret;
 	ret = start_scope(r, e);
 	if (ret < 0) {
-		identity_return(d->pool, r->uid);
+		daemon_quarantine(d, r->uid);
 		return ret;
 	}
 	r->has_scope = true;
@@ -122,12 +113,63 @@ static int start(struct run *r, const struct pair_ask *ask, struct error *e)
 	return 0;
 }
 
+static int settle(struct run *r, const struct pair_ask *ask, struct error *e)
+{
+	const struct config *c = r->d->config;
+	int ret;
+
+	if (r->state != RUN_CONNECTED || r->d->stopping)
+		return error_set(e, -EBUSY, "no guest can be started now: the daemon stops");
+	r->asked = ask->start;
+	r->asked.name[GUEST_NAME_MAX] = '\0';
+	r->asked.command[COMMAND_TEXT_MAX] = '\0';
+	ret = policy_limits(c, access_find(c, &r->caller), &r->asked.limits, &r->limits, e);
+	return ret < 0 ? ret : make_id(r, e);
+}
+
 static void ask_start(struct run *r, const struct pair_ask *ask)
 {
 	struct error e = ERROR_NULL;
+	int ret = settle(r, ask, &e);
 
-	if (start(r, ask, &e) < 0)
+	if (ret == 0)
+		ret = take_place(r, &e);
+	if (admission_is_shortage(ret) && r->asked.wait_usec > 0) {
+		r->state = RUN_WAITING;
+		r->shortage = ret;
+		run_set_timer(r, r->asked.wait_usec);
+	} else if (ret < 0) {
 		run_refuse(r, &e);
+	}
+}
+
+void asks_admit_waiting(struct daemon *d)
+{
+	struct error e = ERROR_NULL;
+	struct run *r;
+
+	while (!d->stopping && (r = admission_next(d))) {
+		int ret = take_place(r, &e);
+
+		if (admission_is_shortage(ret))
+			return; /* nobody overtakes it */
+		if (ret < 0) {
+			r->state = RUN_CONNECTED;
+			run_refuse(r, &e);
+		}
+	}
+}
+
+void asks_stop_waiting(struct run *r)
+{
+	struct error e = ERROR_NULL;
+	char time[32];
+
+	admission_check(r, &e);
+	error_wrap(&e, -ETIMEDOUT, "no place within %s",
+		   unit_format(UNIT_DURATION, r->asked.wait_usec, time, sizeof(time)));
+	r->state = RUN_CONNECTED;
+	run_refuse(r, &e);
 }
 
 /* ---- PAIR_RELEASE ---- */

@@ -1,46 +1,101 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "governor/config.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <ini.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "common/fd.h"
+#include "common/text.h"
 
 #define UID_FLOOR      1000u /* never hand out a system account's uid */
 #define UID_CEILING    UINT32_C(0xFFFF0000)
 #define POOL_MAX       65536u
 #define PER_CALLER_MAX 65536u
 
-struct number_key {
-	const char *section, *name;
-	size_t offset;
-	uint32_t min, max;
-};
+/* ---- the keys ---- */
 
-static const struct number_key number_keys[] = {
-	{ "pool", "first-uid", offsetof(struct config, first_uid), UID_FLOOR, UID_CEILING },
-	{ "pool", "count", offsetof(struct config, uid_count), 1, POOL_MAX },
-	{ "access", "max-guests", offsetof(struct config, max_guests), 1, PER_CALLER_MAX },
-	{ "access", "max-connections", offsetof(struct config, max_connections), 1,
-	  PER_CALLER_MAX },
-};
+enum key_kind { KEY_NUMBER, KEY_LIMIT, KEY_MEMBERS, KEY_SIZE };
 
-static const struct limits_section {
+struct key {
 	const char *name;
+	enum key_kind kind;
 	size_t offset;
-} limits_sections[] = {
-	{ "defaults", offsetof(struct config, defaults) },
-	{ "ceiling", offsetof(struct config, ceiling) },
+	uint32_t min, max; /* KEY_NUMBER */
+	enum limit limit;  /* KEY_LIMIT */
 };
 
-#define KEYS_MAX (ARRAY_SIZE(number_keys) + ARRAY_SIZE(limits_sections) * LIMIT_COUNT)
+#define LIMIT_KEY(limit_name, limit_index, type, member)                                           \
+	{                                                                                          \
+		.name = (limit_name), .kind = KEY_LIMIT, .limit = (limit_index),                   \
+		.offset = offsetof(type, member.value) + (limit_index) * sizeof(uint64_t)          \
+	}
+
+#define LIMIT_KEYS(type, member)                                                                   \
+	LIMIT_KEY("memory", LIMIT_MEMORY, type, member),                                           \
+		LIMIT_KEY("swap", LIMIT_SWAP, type, member),                                       \
+		LIMIT_KEY("cpu", LIMIT_CPU, type, member),                                         \
+		LIMIT_KEY("pids", LIMIT_PIDS, type, member),                                       \
+		LIMIT_KEY("time", LIMIT_TIME, type, member),                                       \
+		LIMIT_KEY("cpu-time", LIMIT_CPU_TIME, type, member)
+
+static const struct key pool_keys[] = {
+	{ "first-uid", KEY_NUMBER, offsetof(struct config, first_uid), UID_FLOOR, UID_CEILING, 0 },
+	{ "count", KEY_NUMBER, offsetof(struct config, uid_count), 1, POOL_MAX, 0 },
+	{ "memory", KEY_SIZE, offsetof(struct config, pool_memory), 0, 0, 0 },
+};
+static const struct key default_keys[] = { LIMIT_KEYS(struct config, defaults) };
+static const struct key ceiling_keys[] = { LIMIT_KEYS(struct config, ceiling) };
+static const struct key access_keys[] = {
+	{ "max-guests", KEY_NUMBER, offsetof(struct access, max_guests), 0, PER_CALLER_MAX, 0 },
+	{ "max-connections", KEY_NUMBER, offsetof(struct access, max_connections), 1,
+	  PER_CALLER_MAX, 0 },
+	LIMIT_KEYS(struct access, ceiling),
+	/* only in [access NAME] */
+	{ "users", KEY_MEMBERS, offsetof(struct access, users), 0, 0, 0 },
+	{ "groups", KEY_MEMBERS, offsetof(struct access, groups), 0, 0, 0 },
+};
+
+struct section {
+	const char *name;
+	const struct key *keys;
+	size_t n_keys;
+};
+
+static const struct section sections[] = {
+	{ "pool", pool_keys, ARRAY_SIZE(pool_keys) },
+	{ "defaults", default_keys, ARRAY_SIZE(default_keys) },
+	{ "ceiling", ceiling_keys, ARRAY_SIZE(ceiling_keys) },
+	{ "access", access_keys, ARRAY_SIZE(access_keys) },
+};
+
+#define N_PLAIN	  3 /* sections in front of "access" */
+#define SLOTS	  (N_PLAIN + ACCESS_SECTIONS_MAX)
+#define KEYS_MAX  16
+#define FILES_MAX 64
+
+struct origin {
+	uint8_t file; /* 0 = built in */
+	uint32_t line;
+};
 
 struct parser {
 	struct config *config;
-	uint8_t seen[KEYS_MAX];
-	struct error error;
-	int r; /* of the first error */
+	FILE *file;
+	const char *path;
+	uint32_t line;
+	uint32_t seen[SLOTS]; /* in this file */
+	bool too_long;
+	struct error error; /* the first */
+	int r;
+
+	/* for config_show() */
+	uint32_t n_files;
+	char files[FILES_MAX][256];
+	struct origin origin[SLOTS][KEYS_MAX];
 };
 
 static const uint64_t built_in[LIMIT_COUNT][2] = {
@@ -53,103 +108,272 @@ static const uint64_t built_in[LIMIT_COUNT][2] = {
 	[LIMIT_CPU_TIME] = { LIMIT_INFINITY, LIMIT_INFINITY },
 };
 
+static void access_defaults(struct access *a)
+{
+	*a = (struct access){ .max_guests = 64, .max_connections = 128 };
+	limits_clear(&a->ceiling);
+}
+
 void config_defaults(struct config *c)
 {
 	*c = (struct config){
 		.first_uid = 90000,
 		.uid_count = 256,
-		.max_guests = 64,
-		.max_connections = 128,
+		.pool_memory = LIMIT_INFINITY,
+		.n_access = 1,
 	};
+	access_defaults(&c->access[0]);
 	for (int i = 0; i < LIMIT_COUNT; i++) {
 		c->defaults.value[i] = built_in[i][0];
 		c->ceiling.value[i] = built_in[i][1];
 	}
 }
 
-/* The key's index in seen[], with where its value goes; -1 when there is no such key. */
-static int find_number(const char *section, const char *name)
+/* ---- sections ---- */
+
+static bool valid_access_name(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(number_keys); i++)
-		if (strcmp(number_keys[i].section, section) == 0 &&
-		    strcmp(number_keys[i].name, name) == 0)
+	size_t len = strlen(name);
+
+	return len > 0 && len <= ACCESS_NAME_MAX &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == len;
+}
+
+/* The index in config->access of [access NAME], made when it is new; -1 = too many. */
+static int find_access(struct config *c, const char *name)
+{
+	for (uint32_t i = 0; i < c->n_access; i++)
+		if (strcmp(c->access[i].name, name) == 0)
+			return (int)i;
+	if (c->n_access == ACCESS_SECTIONS_MAX)
+		return -1;
+	access_defaults(&c->access[c->n_access]);
+	strcpy(c->access[c->n_access].name, name);
+	return (int)c->n_access++;
+}
+
+struct place {
+	const struct section *section;
+	uint32_t slot;
+	void *base; /* struct config or struct access */
+};
+
+static int find_plain(struct parser *p, const char *title, struct place *ret)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
+		if (strcmp(sections[i].name, title) == 0) {
+			ret->section = &sections[i];
+			ret->slot = (uint32_t)i;
+			ret->base = i < N_PLAIN ? (void *)p->config : &p->config->access[0];
+			return 0;
+		}
+	return -ENOENT;
+}
+
+static int find_section(struct parser *p, const char *title, struct place *ret)
+{
+	static const char prefix[] = "access ";
+	const char *name = title + strlen(prefix);
+	int i;
+
+	if (find_plain(p, title, ret) == 0)
+		return 0;
+	if (strncmp(title, prefix, strlen(prefix)) != 0 || !valid_access_name(name))
+		return error_set(&p->error, -EINVAL,
+				 "[%.60s]: there is no such section; see harpe-gov.conf(5)", title);
+	i = find_access(p->config, name);
+	if (i < 0)
+		return error_set(&p->error, -E2BIG, "[%s]: more than %d access sections", title,
+				 ACCESS_SECTIONS_MAX - 1);
+	ret->section = &sections[N_PLAIN];
+	ret->slot = N_PLAIN + (uint32_t)i;
+	ret->base = &p->config->access[i];
+	return 0;
+}
+
+/* ---- values ---- */
+
+static int set_number(struct parser *p, const struct key *key, uint32_t *to, const char *value)
+{
+	uint64_t n = 0;
+	int r = strcmp(value, "0") == 0 ? 0 : unit_parse(UNIT_COUNT, value, &n);
+
+	if (r < 0 || n < key->min || n > key->max)
+		return error_set(&p->error, -EINVAL, "\"%.40s\" is not a number from %u to %u",
+				 value, key->min, key->max);
+	*to = (uint32_t)n;
+	return 0;
+}
+
+static int set_size(struct parser *p, uint64_t *to, const char *value)
+{
+	if (unit_parse(UNIT_SIZE, value, to) < 0)
+		return error_set(&p->error, -EINVAL, "\"%.40s\" is not %s", value,
+				 unit_expected(UNIT_SIZE));
+	return 0;
+}
+
+static int add_member(struct parser *p, struct members *m, const char *name, size_t len)
+{
+	if (m->n == ACCESS_MEMBERS_MAX || len > ACCESS_NAME_MAX)
+		return error_set(&p->error, -E2BIG,
+				 "more than %d names, or one longer than %d characters",
+				 ACCESS_MEMBERS_MAX, ACCESS_NAME_MAX);
+	memcpy(m->name[m->n], name, len);
+	m->name[m->n][len] = '\0';
+	m->n++;
+	return 0;
+}
+
+/* Names or numbers, separated by blanks; they are looked up later, by who may ask for names. */
+static int set_members(struct parser *p, struct members *m, const char *value)
+{
+	m->n = 0;
+	for (const char *at = value + strspn(value, " \t"); *at;) {
+		size_t len = strcspn(at, " \t");
+		int r = add_member(p, m, at, len);
+
+		if (r < 0)
+			return r;
+		at += len;
+		at += strspn(at, " \t");
+	}
+	return m->n > 0 ? 0 : error_set(&p->error, -EINVAL, "names nobody");
+}
+
+static int set_value(struct parser *p, const struct key *key, void *to, const char *value)
+{
+	struct error why;
+	int r;
+
+	switch (key->kind) {
+	case KEY_NUMBER:
+		return set_number(p, key, to, value);
+	case KEY_SIZE:
+		return set_size(p, to, value);
+	case KEY_MEMBERS:
+		return set_members(p, to, value);
+	case KEY_LIMIT:
+		break;
+	}
+	r = limit_parse(key->limit, value, to, &why);
+	if (r < 0) /* without the name in front, which is said already */
+		error_set(&p->error, r, "%s", why.text + strlen(key->name) + 2);
+	return r;
+}
+
+/* ---- lines ---- */
+
+static int find_key(const struct place *place, const char *name)
+{
+	for (size_t i = 0; i < place->section->n_keys; i++)
+		if (strcmp(place->section->keys[i].name, name) == 0 &&
+		    (place->section->keys[i].kind != KEY_MEMBERS || place->slot > N_PLAIN))
 			return (int)i;
 	return -1;
 }
 
-static int find_limit(const char *section, const char *name, size_t *ret_section,
-		      enum limit *ret_limit)
+static int set_key(struct parser *p, const char *title, const char *name, const char *value)
 {
-	for (size_t s = 0; s < ARRAY_SIZE(limits_sections); s++) {
-		if (strcmp(limits_sections[s].name, section) != 0)
-			continue;
-		for (int i = 0; i < LIMIT_COUNT; i++)
-			if (strcmp(limit_table[i].name, name) == 0) {
-				*ret_section = s;
-				*ret_limit = (enum limit)i;
-				return (int)(ARRAY_SIZE(number_keys) + s * LIMIT_COUNT) + i;
-			}
-	}
-	return -1;
-}
+	struct place place = { .section = sections };
+	int key, r = find_section(p, title, &place);
 
-static int set_number(struct parser *p, const struct number_key *key, const char *value)
-{
-	uint64_t n;
-
-	if (unit_parse(UNIT_COUNT, value, &n) < 0 || n < key->min || n > key->max)
-		return error_set(&p->error, -EINVAL,
-				 "[%s] %s: \"%.40s\" is not a number from %u to %u", key->section,
-				 key->name, value, key->min, key->max);
-	*(uint32_t *)(void *)((char *)p->config + key->offset) = (uint32_t)n;
-	return 0;
-}
-
-static int set_limit(struct parser *p, size_t section, enum limit limit, const char *value)
-{
-	const struct limits_section *s = &limits_sections[section];
-	struct limits *limits = (struct limits *)(void *)((char *)p->config + s->offset);
-	uint64_t n;
-	int r;
-
-	r = limit_parse(limit, value, &n, &p->error);
 	if (r < 0)
-		return error_wrap(&p->error, r, "[%s]", s->name);
-	limits->value[limit] = n;
-	return 0;
-}
-
-static int set_key(struct parser *p, const char *section, const char *name, const char *value)
-{
-	enum limit limit = 0;
-	size_t s = 0;
-	int key = find_number(section, name);
-	int is_number = key >= 0;
-
-	if (!is_number)
-		key = find_limit(section, name, &s, &limit);
+		return r;
+	key = find_key(&place, name);
 	if (key < 0)
 		return error_set(&p->error, -EINVAL,
-				 "[%.40s] %.40s: there is no such key; see harpe-gov.conf(5)",
-				 section, name);
-	if (p->seen[key]++)
-		return error_set(&p->error, -EINVAL, "[%s] %s: is set twice; keep one line",
-				 section, name);
-	return is_number ? set_number(p, &number_keys[key], value) : set_limit(p, s, limit, value);
+				 "[%s] %.40s: there is no such key; see harpe-gov.conf(5)", title,
+				 name);
+	if (p->seen[place.slot] & 1u << key)
+		return error_set(&p->error, -EINVAL, "[%s] %s: is set twice; keep one line", title,
+				 name);
+	p->seen[place.slot] |= 1u << key;
+	p->origin[place.slot][key] = (struct origin){ (uint8_t)p->n_files, p->line };
+	r = set_value(p, &place.section->keys[key],
+		      (char *)place.base + place.section->keys[key].offset, value);
+	return r < 0 ? error_wrap(&p->error, r, "[%s] %s", title, name) : 0;
 }
 
 /* libinih's handler: 1 = go on, 0 = error in this line. Only the first error counts. */
-static int on_key(void *userdata, const char *section, const char *name, const char *value)
+static int on_key(void *userdata, const char *title, const char *name, const char *value)
 {
 	struct parser *p = userdata;
 
 	if (p->r < 0)
 		return 0;
-	p->r = set_key(p, section, name, value);
+	p->r = set_key(p, title, name, value);
+	if (p->r < 0)
+		error_wrap(&p->error, p->r, "%s:%u", p->path, p->line);
 	return p->r == 0;
 }
 
-static int check_contradictions(const struct config *c, struct error *e)
+/* libinih's reader, which counts the lines and refuses what would be cut. */
+static char *on_line(char *buf, int size, void *userdata)
+{
+	struct parser *p = userdata;
+	char *line = fgets(buf, size, p->file);
+
+	if (!line)
+		return NULL;
+	p->line++;
+	if (!strchr(line, '\n') && !feof(p->file) && p->r == 0)
+		p->r = error_set(&p->error, -E2BIG, "%s:%u: the line is too long", p->path,
+				 p->line);
+	return line;
+}
+
+static int read_file(struct parser *p, FILE *file, const char *path, struct error *e)
+{
+	int bad;
+
+	p->file = file;
+	p->path = path;
+	p->line = 0;
+	memset(p->seen, 0, sizeof(p->seen));
+	if (p->n_files + 1 >= FILES_MAX)
+		return error_set(e, -E2BIG, "%s: more than %d files", path, FILES_MAX - 2);
+	snprintf(p->files[++p->n_files], sizeof(p->files[0]), "%s", path);
+	bad = ini_parse_stream(on_line, p, on_key, p);
+	if (p->r < 0)
+		return error_set(e, p->r, "%s", p->error.text);
+	if (ferror(file) || bad < 0)
+		return error_set(e, -EIO, "%s: cannot be read", path);
+	if (bad > 0)
+		return error_set(e, -EINVAL, "%s:%d: is neither \"[section]\" nor \"key = value\"",
+				 path, bad);
+	return 0;
+}
+
+int config_read(FILE *file, const char *path, struct config *c, struct error *e)
+{
+	_cleanup_free_ struct parser *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return error_errno(e, -ENOMEM, "%s", path);
+	p->config = c;
+	return read_file(p, file, path, e);
+}
+
+/* ---- the whole ---- */
+
+static int check_access(const struct config *c, const struct access *a, struct error *e)
+{
+	if (a != c->access && a->users.n + a->groups.n == 0)
+		return error_set(e, -EINVAL, "[access %s]: names no users and no groups", a->name);
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		if (a->ceiling.value[i] != LIMIT_UNSET &&
+		    c->defaults.value[i] > a->ceiling.value[i])
+			return error_set(
+				e, -EINVAL,
+				"[access%s%s] %s: is below [defaults] %s, so that no run of "
+				"theirs could start; raise the one or lower the other",
+				a->name[0] ? " " : "", a->name, limit_table[i].name,
+				limit_table[i].name);
+	return 0;
+}
+
+int config_check(const struct config *c, struct error *e)
 {
 	if (c->first_uid > UID_CEILING - c->uid_count)
 		return error_set(e, -EINVAL,
@@ -162,28 +386,9 @@ static int check_contradictions(const struct config *c, struct error *e)
 				"[defaults] %s: is above [ceiling] %s; lower the one or raise "
 				"the other",
 				limit_table[i].name, limit_table[i].name);
-	return 0;
-}
-
-int config_parse(FILE *file, const char *path, struct config *ret, struct error *e)
-{
-	struct config c;
-	struct parser p = { .config = &c };
-	int line, r;
-
-	config_defaults(&c);
-	line = ini_parse_file(file, on_key, &p);
-	if (line < 0)
-		return error_set(e, -EIO, "%s: cannot be read", path);
-	if (line > 0 && p.r == 0)
-		return error_set(e, -EINVAL, "%s:%d: is neither \"[section]\" nor \"key = value\"",
-				 path, line);
-	if (line > 0)
-		return error_set(e, p.r, "%s:%d: %s", path, line, p.error.text);
-	r = check_contradictions(&c, e);
-	if (r < 0)
-		return error_wrap(e, r, "%s", path);
-	*ret = c;
+	for (uint32_t i = 0; i < c->n_access; i++)
+		if (check_access(c, &c->access[i], e) < 0)
+			return -EINVAL;
 	return 0;
 }
 
@@ -193,15 +398,148 @@ static void close_file(FILE **f)
 		fclose(*f);
 }
 
-int config_load(const char *path, struct config *ret, struct error *e)
+static int open_and_read(struct parser *p, const char *path, struct error *e)
 {
 	_cleanup_(close_file) FILE *file = fopen(path, "re");
 
-	if (!file && errno == ENOENT) {
-		config_defaults(ret);
+	if (!file && errno == ENOENT)
 		return 0;
-	}
 	if (!file)
 		return error_errno(e, -errno, "%s: cannot be opened", path);
-	return config_parse(file, path, ret, e);
+	return read_file(p, file, path, e);
+}
+
+static int is_drop_in(const struct dirent *entry)
+{
+	size_t len = strlen(entry->d_name);
+
+	return entry->d_name[0] != '.' && len > 5 && strcmp(entry->d_name + len - 5, ".conf") == 0;
+}
+
+static int read_drop_ins(struct parser *p, const char *path, struct error *e)
+{
+	char name[512];
+	struct dirent **entries = NULL;
+	int n, r = 0;
+
+	snprintf(name, sizeof(name), "%s.d", path);
+	n = scandir(name, &entries, is_drop_in, alphasort);
+	if (n < 0 && errno != ENOENT)
+		return error_errno(e, -errno, "%s: cannot be read", name);
+	for (int i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "%s.d/%s", path, entries[i]->d_name);
+		if (r == 0)
+			r = open_and_read(p, name, e);
+		free(entries[i]);
+	}
+	free(entries);
+	return r;
+}
+
+static int load(struct parser *p, const char *path, struct error *e)
+{
+	int r;
+
+	config_defaults(p->config);
+	r = open_and_read(p, path, e);
+	if (r == 0)
+		r = read_drop_ins(p, path, e);
+	if (r == 0)
+		r = config_check(p->config, e);
+	return r;
+}
+
+int config_load(const char *path, struct config *ret, struct error *e)
+{
+	_cleanup_free_ struct parser *p = calloc(1, sizeof(*p));
+	_cleanup_free_ struct config *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!p || !c)
+		return error_errno(e, -ENOMEM, "%s", path);
+	p->config = c;
+	r = load(p, path, e);
+	if (r == 0)
+		*ret = *c;
+	return r;
+}
+
+/* ---- showing ---- */
+
+static void print_value(const struct key *key, const void *at, FILE *to)
+{
+	char text[64];
+	uint64_t n = key->kind == KEY_NUMBER ? *(const uint32_t *)at : 0;
+
+	if (key->kind == KEY_MEMBERS) {
+		const struct members *m = at;
+
+		for (uint32_t i = 0; i < m->n; i++)
+			fprintf(to, "%s%s", i ? " " : "", m->name[i]);
+		return;
+	}
+	if (key->kind != KEY_NUMBER)
+		n = *(const uint64_t *)at;
+	if (key->kind == KEY_NUMBER)
+		fprintf(to, "%u", (unsigned int)n);
+	else
+		fputs(unit_format(key->kind == KEY_SIZE ? UNIT_SIZE : limit_table[key->limit].unit,
+				  n, text, sizeof(text)),
+		      to);
+}
+
+static bool is_unset(const struct key *key, const void *at)
+{
+	if (key->kind == KEY_MEMBERS)
+		return ((const struct members *)at)->n == 0;
+	return key->kind == KEY_LIMIT && *(const uint64_t *)at == LIMIT_UNSET;
+}
+
+static void show_section(const struct parser *p, const struct place *place, const char *title,
+			 FILE *to)
+{
+	fprintf(to, "[%s]\n", title);
+	for (size_t i = 0; i < place->section->n_keys; i++) {
+		const struct key *key = &place->section->keys[i];
+		const struct origin *o = &p->origin[place->slot][i];
+		const void *at = (const char *)place->base + key->offset;
+
+		if (is_unset(key, at))
+			continue;
+		fprintf(to, "%s = ", key->name);
+		print_value(key, at, to);
+		if (o->file)
+			fprintf(to, "    ; %s:%u\n", p->files[o->file], o->line);
+		else
+			fputs("    ; built in\n", to);
+	}
+}
+
+int config_show(const char *path, FILE *to, struct error *e)
+{
+	_cleanup_free_ struct parser *p = calloc(1, sizeof(*p));
+	_cleanup_free_ struct config *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!p || !c)
+		return error_errno(e, -ENOMEM, "%s", path);
+	p->config = c;
+	r = load(p, path, e);
+	if (r < 0)
+		return r;
+	for (uint32_t slot = 0; slot < N_PLAIN + c->n_access; slot++) {
+		char title[ACCESS_NAME_MAX + 16];
+		struct place place = {
+			.section = &sections[slot < N_PLAIN ? slot : N_PLAIN],
+			.slot = slot,
+			.base = slot < N_PLAIN ? (void *)c : &c->access[slot - N_PLAIN],
+		};
+
+		snprintf(title, sizeof(title), "%s%s%s", place.section->name,
+			 slot > N_PLAIN ? " " : "",
+			 slot > N_PLAIN ? c->access[slot - N_PLAIN].name : "");
+		fprintf(to, "%s", slot ? "\n" : "");
+		show_section(p, &place, title, to);
+	}
+	return 0;
 }

@@ -20,15 +20,18 @@
 #include "governor/confine.h"
 #include "governor/holder.h"
 #include "governor/journal.h"
+#include "governor/overlap.h"
+#include "governor/run.h"
 #include "governor/runs.h"
 #include "governor/sweep.h"
 
-#define STOP_USEC      (8 * USEC_PER_SEC) /* below the unit's TimeoutStopSec= */
-#define SLICE_LEVEL    1		  /* /harpe.slice */
-#define SCOPE_LEVEL    3		  /* /harpe.slice/harpe-drop.slice/harpe-ID.scope */
-#define FDSTORE_NAME   "firewall"
-#define LISTEN_FD_NAME "clients"
-#define PIN_MEMORY     (UINT64_C(16) << 20)
+#define STOP_USEC	(8 * USEC_PER_SEC) /* below the unit's TimeoutStopSec= */
+#define SLICE_LEVEL	1		   /* /harpe.slice */
+#define SCOPE_LEVEL	3		   /* /harpe.slice/harpe-drop.slice/harpe-ID.scope */
+#define FDSTORE_NAME	"firewall"
+#define LISTEN_FD_NAME	"clients"
+#define QUARANTINE_USEC (USEC_PER_SEC / 5) /* one look for all uids of that time */
+#define PIN_MEMORY	(UINT64_C(16) << 20)
 
 /* ---- slices and firewall ---- */
 
@@ -54,8 +57,8 @@ int daemon_find_slices(struct daemon *d, struct error *e)
 	snprintf(d->slice_path, sizeof(d->slice_path), CGROUP_ROOT "/" SLICE);
 	snprintf(d->profile_path, sizeof(d->profile_path), CGROUP_ROOT "/" SLICE "/" DROP_SLICE);
 	d->policy = (struct firewall_policy){
-		.first_uid = d->config.first_uid,
-		.uid_count = d->config.uid_count,
+		.first_uid = d->config->first_uid,
+		.uid_count = d->config->uid_count,
 		.slice_level = SLICE_LEVEL,
 		.scope_level = SCOPE_LEVEL,
 	};
@@ -86,10 +89,22 @@ void daemon_policy_lost(struct daemon *d, const struct error *why)
 		journal_error("the table cannot be rebuilt, so no guest will run: %s", e.text);
 }
 
+static int read_config(struct config **ret, struct error *e)
+{
+	struct config *c = malloc(sizeof(*c));
+	int r = c ? config_load(CONFIG_PATH, c, e) : error_errno(e, -ENOMEM, CONFIG_PATH);
+
+	if (r < 0)
+		free(c);
+	else
+		*ret = c;
+	return r;
+}
+
 int daemon_load_firewall_once(struct error *e)
 {
 	struct daemon d = { 0 };
-	int r = config_load(CONFIG_PATH, &d.config, e);
+	int r = read_config(&d.config, e);
 
 	if (r == 0)
 		r = daemon_find_slices(&d, e);
@@ -98,6 +113,7 @@ int daemon_load_firewall_once(struct error *e)
 	if (r == 0)
 		r = firewall_load(d.firewall, &d.policy, false, e);
 	firewall_free(d.firewall);
+	free(d.config);
 	return r;
 }
 
@@ -158,6 +174,45 @@ static int set_up_firewall(struct daemon *d, int passed_fd, struct error *e)
 	return r;
 }
 
+/* ---- the pool ---- */
+
+static void uid_held(uint32_t uid, const char *why)
+{
+	journal_error("uid %u of the pool is not used: %s", uid, why);
+}
+
+static int on_quarantine(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct daemon *d = userdata;
+
+	(void)source;
+	(void)usec;
+	daemon_verify_uids(d);
+	asks_admit_waiting(d);
+	return 0;
+}
+
+void daemon_quarantine(struct daemon *d, uint32_t uid)
+{
+	identity_return(d->pool, uid);
+	if (d->unverified)
+		return;
+	d->unverified = true;
+	sd_event_source_set_time_relative(d->quarantine, QUARANTINE_USEC);
+	sd_event_source_set_enabled(d->quarantine, SD_EVENT_ONESHOT);
+}
+
+void daemon_verify_uids(struct daemon *d)
+{
+	struct error e = ERROR_NULL;
+
+	if (!d->unverified)
+		return;
+	d->unverified = false;
+	if (identity_verify(d->pool, uid_held, &e) < 0)
+		journal_error("the quarantine cannot be looked at: %s", e.text);
+}
+
 /* ---- events ---- */
 
 static int on_connection(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -206,6 +261,41 @@ static int on_stop(sd_event_source *source, const struct signalfd_siginfo *info,
 					  on_stop_timeout, d);
 }
 
+int daemon_reload(struct daemon *d, struct error *e)
+{
+	_cleanup_free_ struct config *c = NULL;
+	int r = read_config(&c, e);
+
+	if (r == 0)
+		r = access_resolve(c, e);
+	if (r < 0)
+		return r;
+	if (c->first_uid != d->config->first_uid || c->uid_count != d->config->uid_count)
+		return error_set(e, -EBUSY,
+				 CONFIG_PATH ": [pool] first-uid and count change only with "
+					     "\"systemctl restart harpe-gov\"");
+	free(d->config);
+	d->config = TAKE_PTR(c);
+	return 0;
+}
+
+static int on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+	struct daemon *d = userdata;
+	struct error e = ERROR_NULL;
+
+	(void)source;
+	(void)info;
+	sd_notify(0, "RELOADING=1");
+	if (daemon_reload(d, &e) < 0)
+		journal_error("the configuration stays as it was: %s", e.text);
+	else
+		journal_info("the configuration was read again");
+	sd_notify(0, "READY=1");
+	asks_admit_waiting(d);
+	return 0;
+}
+
 /* Runs after every round of events. */
 static int on_idle(sd_event_source *source, void *userdata)
 {
@@ -225,6 +315,11 @@ static int add_sources(struct daemon *d, int listener, struct error *e)
 					 on_slice_change, d);
 	if (r >= 0)
 		r = sd_event_add_signal(d->event, NULL, SIGTERM, on_stop, d);
+	if (r >= 0)
+		r = sd_event_add_signal(d->event, NULL, SIGHUP, on_reload, d);
+	if (r >= 0)
+		r = sd_event_add_time_relative(d->event, &d->quarantine, CLOCK_MONOTONIC, 0, 0,
+					       on_quarantine, d);
 	if (r >= 0)
 		r = sd_event_add_post(d->event, &idle, on_idle, d);
 	if (r >= 0)
@@ -273,26 +368,28 @@ static int block_signals(void)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);
 	return sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -errno : 0;
 }
 
 static int make_pool(struct daemon *d, struct error *e)
 {
-	int r = identity_pool_new(d->config.first_uid, d->config.uid_count, &d->pool);
+	int r = identity_pool_new(d->config->first_uid, d->config->uid_count, &d->pool);
 
 	if (r < 0)
 		return error_errno(e, r, "the pool of uids");
-	r = identity_hold_back_busy(d->pool, e);
-	if (r > 0)
-		journal_error("%d uids of the pool have processes already and are not used", r);
-	return r < 0 ? r : 0;
+	return identity_verify(d->pool, uid_held, e);
 }
 
 static int set_up(struct daemon *d, const struct passed *passed, struct error *e)
 {
-	int r = config_load(CONFIG_PATH, &d->config, e);
+	int r = read_config(&d->config, e);
 
+	if (r == 0)
+		r = access_resolve(d->config, e);
+	if (r == 0)
+		r = overlap_check(d->config->first_uid, d->config->uid_count, e);
 	if (r == 0)
 		r = daemon_find_slices(d, e);
 	if (r == 0)
@@ -327,8 +424,8 @@ static int loop(struct daemon *d, struct error *e)
 
 	sd_notify(0, "READY=1");
 	start_pin(d);
-	journal_info("ready: uids %u to %u, filter of %u instructions", d->config.first_uid,
-		     d->config.first_uid + d->config.uid_count - 1, d->filter.len);
+	journal_info("ready: uids %u to %u, filter of %u instructions", d->config->first_uid,
+		     d->config->first_uid + d->config->uid_count - 1, d->filter.len);
 	r = sd_event_loop(d->event);
 	give_firewall_back(d);
 	return r < 0 ? error_errno(e, r, "the event loop failed") : 0;
@@ -340,7 +437,9 @@ static void release(struct daemon *d)
 	firewall_free(d->firewall);
 	identity_pool_free(d->pool);
 	confine_free(&d->filter);
+	free(d->config);
 	sd_event_source_unref(d->listener);
+	sd_event_source_unref(d->quarantine);
 	sd_event_unref(d->event);
 }
 

@@ -18,7 +18,7 @@
 struct run;
 
 struct daemon {
-	struct config config;
+	struct config *config; /* replaced as a whole by a reload */
 	sd_event *event;
 	struct identity_pool *pool;
 	struct scopes *scopes;
@@ -27,10 +27,11 @@ struct daemon {
 	struct sock_fprog filter;
 	char slice_path[PATH_TEXT_MAX];	  /* of harpe.slice */
 	char profile_path[PATH_TEXT_MAX]; /* of harpe-drop.slice */
-	sd_event_source *listener;
+	sd_event_source *listener, *quarantine;
 	struct run *runs; /* oldest first */
 	uint32_t n_runs;
 	uint64_t last_serial;
+	bool unverified; /* a uid came back since the last look */
 	bool stopping;
 };
 
@@ -46,6 +47,15 @@ void daemon_policy_lost(struct daemon *d, const struct error *why);
 
 /* Loads the table unowned and returns: for early boot, before there is a bus. */
 int daemon_load_firewall_once(struct error *e);
+
+/* Takes a uid back; it is free again when it was found clean, a moment later. */
+void daemon_quarantine(struct daemon *d, uint32_t uid);
+
+/* Looks at the quarantine now, when something came back since the last look. */
+void daemon_verify_uids(struct daemon *d);
+
+/* Reads the configuration anew; the old one stays when it is bad or would need a restart. */
+int daemon_reload(struct daemon *d, struct error *e);
 
 /* Serves until SIGTERM. Returns 0 or a negative errno with a sentence. */
 int daemon_serve(struct error *e);

@@ -1,36 +1,88 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The daemon's entry point: started by harpe-gov.service and harpe-gov-firewall.service. */
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "common/fd.h"
+#include "governor/access.h"
 #include "governor/daemon.h"
+#include "governor/overlap.h"
+
+static int serve(struct error *e)
+{
+	return geteuid() == 0
+		       ? daemon_serve(e)
+		       : error_set(e, -EPERM, "must be started as root, by harpe-gov.service");
+}
+
+static int load_firewall(struct error *e)
+{
+	return geteuid() == 0 ? daemon_load_firewall_once(e)
+			      : error_set(e, -EPERM, "must be started as root");
+}
+
+static int check_config(struct error *e)
+{
+	static struct config config;
+	int r = config_load(CONFIG_PATH, &config, e);
+
+	if (r == 0)
+		r = access_resolve(&config, e);
+	return r < 0 ? r : overlap_check(config.first_uid, config.uid_count, e);
+}
+
+static int show_config(struct error *e)
+{
+	return config_show(CONFIG_PATH, stdout, e);
+}
+
+static const struct mode {
+	const char *option, *operand; /* NULL = none */
+	int (*run)(struct error *e);
+	const char *help;
+} modes[] = {
+	{ NULL, NULL, serve, "serve (started by harpe-gov.service)" },
+	{ "--firewall", NULL, load_firewall, "load the firewall and leave" },
+	{ "--config", "check", check_config, "is the configuration good?" },
+	{ "--config", "show", show_config, "what is in force, and where it comes from" },
+};
 
 static int usage(FILE *to, int status)
 {
-	fputs("usage: harpe-govd             serve (started by harpe-gov.service)\n"
-	      "       harpe-govd --firewall  load the firewall and leave\n"
-	      "See harpe-gov(1).\n",
-	      to);
+	fputs("usage:\n", to);
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
+		fprintf(to, "  harpe-govd %-10s %-6s %s\n", modes[i].option ?: "",
+			modes[i].operand ?: "", modes[i].help);
 	return status;
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
 int main(int argc, char **argv)
 {
 	struct error e = ERROR_NULL;
-	int r;
 
 	if (argc == 2 && strcmp(argv[1], "--help") == 0)
 		return usage(stdout, 0);
-	if (argc > 2 || (argc == 2 && strcmp(argv[1], "--firewall") != 0))
-		return usage(stderr, 2);
-	if (geteuid() != 0) {
-		fputs(SD_ERR "harpe-govd: must be started as root, by harpe-gov.service\n", stderr);
-		return 1;
+	for (size_t i = 0; argc <= 3 && i < ARRAY_SIZE(modes); i++) {
+		int r;
+
+		if (!same(modes[i].option, argv[1]) ||
+		    !same(modes[i].operand, argc > 1 ? argv[2] : NULL))
+			continue;
+		r = modes[i].run(&e);
+		if (r < 0)
+			fprintf(stderr, "%sharpe-govd: %s\n",
+				getenv("JOURNAL_STREAM") ? SD_ERR : "", e.text);
+		return r < 0 ? 1 : 0;
 	}
-	r = argc == 2 ? daemon_load_firewall_once(&e) : daemon_serve(&e);
-	if (r < 0)
-		fprintf(stderr, SD_ERR "harpe-govd: %s\n", e.text);
-	return r < 0 ? 1 : 0;
+	return usage(stderr, 2);
 }

@@ -5,17 +5,24 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <sys/stat.h>
+#include <string.h>
 
 #include "common/fd.h"
 
-/* A ring of free uids, oldest first; the slots that are not free are leased or held back. */
+enum uid_state { UID_FREE, UID_LEASED, UID_QUARANTINED };
+
+struct uid {
+	uint8_t state;
+	bool has_process, has_key; /* as of the last look */
+	bool named;		   /* held() was called for it */
+};
+
+/* A ring of the free uids, oldest first. */
 struct identity_pool {
 	uint32_t first_uid, count;
-	uint32_t head, n_free;
-	uint32_t held_back;
+	uint32_t head, n_free, n_quarantined;
+	struct uid *uids;
 	uint32_t ring[];
 };
 
@@ -25,72 +32,188 @@ int identity_pool_new(uint32_t first_uid, uint32_t count, struct identity_pool *
 
 	if (!p)
 		return -ENOMEM;
+	p->uids = calloc(count, sizeof(*p->uids));
+	if (!p->uids) {
+		free(p);
+		return -ENOMEM;
+	}
 	p->first_uid = first_uid;
 	p->count = count;
-	p->n_free = count;
+	p->n_quarantined = count;
 	for (uint32_t i = 0; i < count; i++)
-		p->ring[i] = first_uid + i;
+		p->uids[i].state = UID_QUARANTINED;
 	*ret = p;
 	return 0;
 }
 
 void identity_pool_free(struct identity_pool *p)
 {
+	if (p)
+		free(p->uids);
 	free(p);
 }
 
-uint32_t identity_leased(const struct identity_pool *p)
+uint32_t identity_n_free(const struct identity_pool *p)
 {
-	return p->count - p->n_free - p->held_back;
+	return p->n_free;
+}
+
+uint32_t identity_n_quarantined(const struct identity_pool *p)
+{
+	return p->n_quarantined;
 }
 
 int identity_lease(struct identity_pool *p, uint32_t *ret_uid, struct error *e)
 {
 	if (p->n_free == 0)
-		return error_set(
-			e, -EUSERS,
-			"all %u uids of the pool are in use; wait for a guest to end, or raise "
-			"[pool] count",
-			p->count);
+		return error_set(e, -EUSERS,
+				 "all %u uids of the pool are in use; wait for a guest to end, use "
+				 "--wait, or "
+				 "raise [pool] count",
+				 p->count);
 	*ret_uid = p->ring[p->head];
 	p->head = (p->head + 1) % p->count;
 	p->n_free--;
+	p->uids[*ret_uid - p->first_uid].state = UID_LEASED;
 	return 0;
 }
 
 void identity_return(struct identity_pool *p, uint32_t uid)
 {
-	p->ring[(p->head + p->n_free) % p->count] = uid;
-	p->n_free++;
+	p->uids[uid - p->first_uid].state = UID_QUARANTINED;
+	p->n_quarantined++;
 }
 
-/* Drops @uid from the ring, which must not have been used yet. */
-static void hold_back(struct identity_pool *p, uint32_t uid)
-{
-	uint32_t kept = 0;
+/* ---- looking ---- */
 
-	for (uint32_t i = 0; i < p->n_free; i++)
-		if (p->ring[i] != uid)
-			p->ring[kept++] = p->ring[i];
-	p->held_back += p->n_free - kept;
-	p->n_free = kept;
+void identity_parse_status(const char *status, void (*found)(void *userdata, uint32_t uid),
+			   void *userdata)
+{
+	const char *line = strstr(status, "\nUid:");
+	char *end;
+
+	if (!line)
+		return;
+	for (line += strlen("\nUid:"); *line && *line != '\n'; line = end) {
+		unsigned long uid = strtoul(line, &end, 10);
+
+		if (end == line)
+			return;
+		found(userdata, (uint32_t)uid);
+	}
 }
 
-int identity_hold_back_busy(struct identity_pool *p, struct error *e)
+/* " 1000:    24 23/23 2/200 40/20000": uid, references, keys, ... */
+void identity_parse_key_users(FILE *file, void (*found)(void *userdata, uint32_t uid),
+			      void *userdata)
 {
-	DIR *proc = opendir("/proc");
+	unsigned int uid, references, keys;
+	char line[256];
+
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, " %u: %u %u/", &uid, &references, &keys) == 3 && keys > 0)
+			found(userdata, uid);
+}
+
+static struct uid *find(struct identity_pool *p, uint32_t uid)
+{
+	return uid >= p->first_uid && uid - p->first_uid < p->count ? &p->uids[uid - p->first_uid]
+								    : NULL;
+}
+
+static void found_process(void *userdata, uint32_t uid)
+{
+	struct uid *u = find(userdata, uid);
+
+	if (u)
+		u->has_process = true;
+}
+
+static void found_key(void *userdata, uint32_t uid)
+{
+	struct uid *u = find(userdata, uid);
+
+	if (u)
+		u->has_key = true;
+}
+
+static void close_directory(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+static void close_file(FILE **f)
+{
+	if (*f)
+		fclose(*f);
+}
+
+/* The owner of /proc/PID will not do: that is root for a process that is not dumpable. */
+static int look_for_processes(struct identity_pool *p, struct error *e)
+{
+	_cleanup_(close_directory) DIR *proc = opendir("/proc");
 	struct dirent *entry;
-	struct stat st;
 
 	if (!proc)
 		return error_errno(e, -errno, "/proc cannot be read");
 	while ((entry = readdir(proc))) {
-		if (!isdigit((unsigned char)entry->d_name[0]) ||
-		    fstatat(dirfd(proc), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		char path[300], status[4096];
+		ssize_t n;
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
-		if (st.st_uid >= p->first_uid && st.st_uid - p->first_uid < p->count)
-			hold_back(p, st.st_uid);
+		snprintf(path, sizeof(path), "%s/status", entry->d_name);
+		n = read_file_at(dirfd(proc), path, status, sizeof(status));
+		if (n >= 0)
+			identity_parse_status(status, found_process, p);
+		else if (n != -ENOENT && n != -ESRCH) /* not just gone meanwhile */
+			return error_errno(e, (int)n, "/proc/%s: cannot be read", path);
 	}
-	closedir(proc);
-	return (int)p->held_back;
+	return 0;
+}
+
+static void look_for_keys(struct identity_pool *p)
+{
+	_cleanup_(close_file) FILE *file = fopen("/proc/key-users", "re");
+
+	if (file) /* else the kernel has no keys */
+		identity_parse_key_users(file, found_key, p);
+}
+
+static void set_free(struct identity_pool *p, uint32_t uid)
+{
+	p->uids[uid - p->first_uid].state = UID_FREE;
+	p->ring[(p->head + p->n_free) % p->count] = uid;
+	p->n_free++;
+	p->n_quarantined--;
+}
+
+static void judge(struct identity_pool *p, uint32_t i, identity_held held)
+{
+	struct uid *u = &p->uids[i];
+
+	if (!u->has_process && !u->has_key) {
+		u->named = false;
+		set_free(p, p->first_uid + i);
+	} else if (!u->named) {
+		u->named = true;
+		held(p->first_uid + i, u->has_process ? "a process has it" : "a key belongs to it");
+	}
+}
+
+int identity_verify(struct identity_pool *p, identity_held held, struct error *e)
+{
+	int r;
+
+	for (uint32_t i = 0; i < p->count; i++)
+		p->uids[i].has_process = p->uids[i].has_key = false;
+	r = look_for_processes(p, e);
+	if (r < 0)
+		return r;
+	look_for_keys(p);
+	for (uint32_t i = 0; i < p->count; i++)
+		if (p->uids[i].state == UID_QUARANTINED)
+			judge(p, i, held);
+	return 0;
 }

@@ -31,7 +31,8 @@ struct pair_start {
 	struct limits limits;
 	char name[GUEST_NAME_MAX + 1];
 	char command[COMMAND_TEXT_MAX + 1];
-	pid_t holder; /* the process that the scope is made around */
+	pid_t holder;	    /* the process that the scope is made around */
+	uint64_t wait_usec; /* how long to wait for a place; 0 = not at all */
 };
 
 struct pair_release {

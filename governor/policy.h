@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which limits a run gets: its own request over the defaults, under the ceiling. Pure. */
+/* Which limits a run gets: its own request over the defaults, under the ceiling
+ * of the caller's access section. Pure. */
 #pragma once
 
-#include "governor/config.h"
+#include "governor/access.h"
 
 /* Merges. A request above the ceiling is refused (-EPERM), never lowered: a limit that was asked
  * for and is not in force would be a lie. Sizes are rounded down to whole pages, as the kernel
  * would. */
-int policy_limits(const struct config *c, const struct limits *asked, struct limits *ret,
-		  struct error *e);
+int policy_limits(const struct config *c, const struct access *access, const struct limits *asked,
+		  struct limits *ret, struct error *e);

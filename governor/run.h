@@ -6,8 +6,7 @@
  */
 #pragma once
 
-#include <sys/socket.h>
-
+#include "governor/access.h"
 #include "governor/daemon.h"
 
 #define SETUP_USEC (60 * USEC_PER_SEC) /* from PAIR_START to PAIR_RELEASE */
@@ -15,6 +14,7 @@
 
 enum run_state {
 	RUN_CONNECTED, /* the supervisor has not asked for anything */
+	RUN_WAITING,   /* for a place: a uid, memory, the caller's quota */
 	RUN_STARTING,  /* uid leased, systemd makes the scope */
 	RUN_PREPARING, /* the supervisor builds the guest */
 	RUN_RUNNING,
@@ -30,10 +30,11 @@ struct run {
 	pid_t supervisor; /* 0 once reaped */
 	int pair;
 	sd_event_source *io, *child, *timer;
-	struct ucred caller;
+	struct caller caller;
 
 	/* from PAIR_START on */
 	struct pair_start asked;
+	int shortage; /* RUN_WAITING: -EDQUOT, -EUSERS, -ENOBUFS */
 	struct limits limits;
 	char id[RUN_ID_LEN + 1];
 	char scope[SCOPE_NAME_MAX];
@@ -71,6 +72,12 @@ bool run_scope_is_gone(const struct run *r);
 
 /* The last of the guest is gone: its uid goes back, the supervisor gets its counters. */
 void run_finish(struct run *r);
+
+/* Gives places that became free to the runs that wait. */
+void asks_admit_waiting(struct daemon *d);
+
+/* Its time is over: it gets no place. */
+void asks_stop_waiting(struct run *r);
 
 /* Serves one record of the supervisor's; -EPROTO when it makes no sense. */
 int asks_serve(struct run *r, const struct pair_ask *ask);

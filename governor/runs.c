@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@
 
 uint32_t runs_max(const struct daemon *d)
 {
-	return 2 * d->config.uid_count + 64;
+	return 2 * d->config->uid_count + 64;
 }
 
 /* ---- small things ---- */
@@ -122,7 +123,7 @@ void run_finish(struct run *r)
 		firewall_stray_drops(d->firewall, r->scope_id, &strays, NULL);
 	}
 	if (r->has_scope)
-		identity_return(d->pool, r->uid);
+		daemon_quarantine(d, r->uid);
 	r->has_scope = false;
 	m.drops.uid = now == FIREWALL_UNKNOWN || r->drops_before == FIREWALL_UNKNOWN
 			      ? REPORT_UNKNOWN
@@ -137,6 +138,7 @@ void run_finish(struct run *r)
 		run_free(r);
 	else
 		run_set_timer(r, REQUEST_USEC); /* it has nothing more to do than to report */
+	asks_admit_waiting(d);
 }
 
 bool run_scope_is_gone(const struct run *r)
@@ -222,7 +224,9 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 
 	(void)source;
 	(void)usec;
-	if (r->state < RUN_RUNNING) {
+	if (r->state == RUN_WAITING) {
+		asks_stop_waiting(r);
+	} else if (r->state < RUN_RUNNING) {
 		kill_supervisor(r);
 	} else if (run_scope_is_gone(r)) {
 		run_finish(r);
@@ -273,7 +277,7 @@ static int fork_supervisor(struct run *r, int client, bool refuse)
 	return 0;
 }
 
-static struct run *run_new(struct daemon *d, const struct ucred *caller)
+static struct run *run_new(struct daemon *d, const struct caller *caller)
 {
 	struct run *r = calloc(1, sizeof(*r)), *last = find_last(d);
 
@@ -291,18 +295,17 @@ static struct run *run_new(struct daemon *d, const struct ucred *caller)
 
 void runs_accept(struct daemon *d, int client)
 {
-	struct ucred caller;
-	socklen_t len = sizeof(caller);
+	struct caller caller;
 	struct run *r;
-	int ret;
+	int ret = caller_of(client, &caller);
 
-	if (getsockopt(client, SOL_SOCKET, SO_PEERCRED, &caller, &len) < 0 ||
-	    !(r = run_new(d, &caller))) {
+	if (ret < 0 || !(r = run_new(d, &caller))) {
 		close(client);
 		return;
 	}
 	ret = fork_supervisor(r, client,
-			      run_count_of_caller(r, false) >= d->config.max_connections);
+			      run_count_of_caller(r, false) >=
+				      access_find(d->config, &caller)->max_connections);
 	if (ret == 0)
 		ret = watch(r);
 	close(client);
