@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * `harpe-gov config`: the daemon's program knows the configuration, so it is the one that looks, and
+ * this command line does not pay for a parser at every run.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "governor/verb.h"
+
+static int config_main(const char *socket, const char *const values[], char **operands)
+{
+	char *const argv[] = { (char *)HARPE_GOVD, (char *)"--config", operands[0], NULL };
+	struct error e;
+
+	(void)socket;
+	(void)values;
+	if (!operands[0] || operands[1] ||
+	    (strcmp(operands[0], "check") != 0 && strcmp(operands[0], "show") != 0)) {
+		complain("config needs one word: check or show");
+		return verb_config.usage_status;
+	}
+	execv(HARPE_GOVD, argv);
+	error_errno(&e, -errno, "%s cannot be run", HARPE_GOVD);
+	complain(e.text);
+	return 1;
+}
+
+const struct verb verb_config = {
+	.name = "config",
+	.operands = "check | show",
+	.summary = "Is the configuration good, and what does it say in the end?",
+	.details = "check: one sentence and exit status 1 when harpe-govd would not take it.\n"
+		   "show: every value in force, with the file and line that it comes from.\n",
+	.set = { NULL, 0, 0 },
+	.usage_status = 2,
+	.main = config_main,
+};
