@@ -59,6 +59,7 @@ const struct wire_field report_fields[] = {
 	FIELD(28, WIRE_U64, limits.value[LIMIT_TIME]),
 	FIELD(29, WIRE_U64, limits.value[LIMIT_CPU_TIME]),
 	FIELD(30, WIRE_STRING, error),
+	FIELD(31, WIRE_U64, memory_limit_hits),
 };
 const size_t report_n_fields = ARRAY_SIZE(report_fields);
 
@@ -185,6 +186,7 @@ static const struct member members[] = {
 	MEMBER("cpu", "throttled_usec", member_number, throttled_usec),
 	MEMBER("memory", "peak_bytes", member_number, memory_peak),
 	MEMBER("memory", "oom_kills", member_number, memory_oom_kills),
+	MEMBER("memory", "limit_hits", member_number, memory_limit_hits),
 	MEMBER("pids", "peak", member_number, pids_peak),
 	MEMBER("pids", "refused_forks", member_number, pids_refused),
 	MEMBER("pids", "left_at_end", member_number, left_processes),
@@ -246,6 +248,14 @@ static void say_memory(const struct report *r, char *buf, size_t size)
 {
 	struct shown limit, kills, peak;
 
+	if (r->memory_limit_hits == 0) {
+		snprintf(buf, size,
+			 "the kernel killed the guest, which was below its own memory limit of %s: all "
+			 "guests together, or the host, ran out of memory (peak %s)",
+			 show(UNIT_SIZE, r->limits.value[LIMIT_MEMORY], &limit),
+			 show(UNIT_SIZE, r->memory_peak, &peak));
+		return;
+	}
 	snprintf(buf, size,
 		 "memory limit of %s reached: the guest was killed (%s kill%s by the kernel, "
 		 "peak %s)",

@@ -50,7 +50,8 @@ struct report {
 	uint64_t wall_usec;
 	uint64_t cpu_usec, cpu_user_usec, cpu_system_usec, throttled_usec; /* cpu.stat */
 	uint64_t memory_peak;	  /* memory.peak, page cache included */
-	uint64_t memory_oom_kills; /* memory.events, oom_kill */
+	uint64_t memory_oom_kills; /* memory.events, oom_kill: by whatever limit, or the host's */
+	uint64_t memory_limit_hits; /* memory.events.local, oom: of the guest's own limit */
 	uint64_t pids_peak;	  /* pids.peak */
 	uint64_t pids_refused;	  /* pids.events, max: forks refused */
 	uint64_t left_processes;  /* alive when the first process had ended, and killed */

@@ -13,6 +13,30 @@
 #include "governor/admission.h"
 #include "governor/policy.h"
 #include "governor/run.h"
+#include "governor/runs.h"
+
+/* ---- PAIR_HELLO ---- */
+
+static void ask_hello(struct run *r, const struct pair_ask *ask)
+{
+	struct pair_reply m = { .verb = PAIR_OK };
+	struct error e = ERROR_NULL;
+	const struct access *a;
+
+	r->caller = ask->caller;
+	if (r->caller.n_groups > CALLER_GROUPS_MAX)
+		r->caller.n_groups = CALLER_GROUPS_MAX;
+	runs_listen(r->d);
+	a = access_find(r->d->config, &r->caller);
+	if (run_count_of_caller(r, false) < a->max_connections) {
+		run_reply(r, PAIR_HELLO, &m);
+		return;
+	}
+	error_set(&e, -EDQUOT,
+		  "uid %u has %u connections already, the most that max-connections allows",
+		  r->caller.uid, a->max_connections);
+	run_refuse(r, PAIR_HELLO, &e);
+}
 
 /* ---- PAIR_START ---- */
 
@@ -34,7 +58,7 @@ static int check_scope(struct run *r, struct error *e)
 {
 	char path[PATH_TEXT_MAX];
 	struct stat st;
-	int ret = scope_path(r->scope, r->asked.holder, path, e);
+	int ret = scope_path(r->scope, r->holder.pid, path, e);
 
 	if (ret < 0)
 		return ret;
@@ -55,9 +79,10 @@ static void grant(struct run *r)
 	memcpy(m.grant.scope, r->path, sizeof(m.grant.scope));
 	m.grant.uid = r->uid;
 	m.grant.caller_uid = r->caller.uid;
+	m.grant.holder = r->holder.pid;
 	m.grant.limits = r->limits;
 	r->state = RUN_PREPARING;
-	run_reply(r, &m);
+	run_reply(r, PAIR_START, &m);
 }
 
 static void on_scope_started(void *userdata, int ret, const struct error *error)
@@ -65,6 +90,13 @@ static void on_scope_started(void *userdata, int ret, const struct error *error)
 	struct run *r = userdata;
 	struct error e = *error;
 
+	r->job = false;
+	if (r->state != RUN_STARTING) { /* it ended meanwhile */
+		scope_stop(r->d->scopes, r->scope);
+		if (run_scope_is_gone(r))
+			run_finish(r);
+		return;
+	}
 	if (ret == 0)
 		ret = check_scope(r, &e);
 	if (ret == 0) {
@@ -72,7 +104,7 @@ static void on_scope_started(void *userdata, int ret, const struct error *error)
 		return;
 	}
 	scope_stop(r->d->scopes, r->scope);
-	run_refuse(r, &e);
+	run_refuse(r, PAIR_START, &e);
 }
 
 static int start_scope(struct run *r, struct error *e)
@@ -82,7 +114,7 @@ static int start_scope(struct run *r, struct error *e)
 		.name = r->scope,
 		.slice = DROP_SLICE,
 		.description = description,
-		.pid = r->asked.holder,
+		.pid = r->holder.pid,
 		.limits = &r->limits,
 	};
 
@@ -102,12 +134,17 @@ static int take_place(struct run *r, struct error *e)
 		ret = identity_lease(d->pool, &r->uid, e);
 	if (ret < 0)
 		return ret;
-	ret = start_scope(r, e);
+	ret = holder_start(&r->holder);
+	if (ret < 0)
+		error_errno(e, ret, "no process to make a scope around");
+	else
+		ret = start_scope(r, e);
 	if (ret < 0) {
+		holder_stop(&r->holder);
 		daemon_quarantine(d, r->uid);
 		return ret;
 	}
-	r->has_scope = true;
+	r->has_scope = r->job = true;
 	r->state = RUN_STARTING;
 	run_set_timer(r, SETUP_USEC);
 	return 0;
@@ -118,7 +155,9 @@ static int settle(struct run *r, const struct pair_ask *ask, struct error *e)
 	const struct config *c = r->d->config;
 	int ret;
 
-	if (r->state != RUN_CONNECTED || r->d->stopping)
+	if (r->state != RUN_CONNECTED)
+		return error_set(e, -EPROTO, "a connection is good for one guest");
+	if (r->d->stopping)
 		return error_set(e, -EBUSY, "no guest can be started now: the daemon stops");
 	r->asked = ask->start;
 	r->asked.name[GUEST_NAME_MAX] = '\0';
@@ -139,7 +178,7 @@ static void ask_start(struct run *r, const struct pair_ask *ask)
 		r->shortage = ret;
 		run_set_timer(r, r->asked.wait_usec);
 	} else if (ret < 0) {
-		run_refuse(r, &e);
+		run_refuse(r, PAIR_START, &e);
 	}
 }
 
@@ -155,7 +194,7 @@ void asks_admit_waiting(struct daemon *d)
 			return; /* nobody overtakes it */
 		if (ret < 0) {
 			r->state = RUN_CONNECTED;
-			run_refuse(r, &e);
+			run_refuse(r, PAIR_START, &e);
 		}
 	}
 }
@@ -169,49 +208,68 @@ void asks_stop_waiting(struct run *r)
 	error_wrap(&e, -ETIMEDOUT, "no place within %s",
 		   unit_format(UNIT_DURATION, r->asked.wait_usec, time, sizeof(time)));
 	r->state = RUN_CONNECTED;
-	run_refuse(r, &e);
+	run_refuse(r, PAIR_START, &e);
 }
 
 /* ---- PAIR_RELEASE ---- */
 
-static void ask_release(struct run *r, const struct pair_ask *ask)
+static int check_release(struct run *r, struct error *e)
 {
-	struct pair_reply m = { .verb = PAIR_OK };
-	struct error e = ERROR_NULL, why;
-	struct timespec now;
 	int ret;
 
-	if (r->state != RUN_PREPARING || r->d->stopping) {
-		error_set(&e, -EBUSY, "the daemon stops");
-		run_refuse(r, &e);
-		return;
-	}
-	ret = daemon_check_policy(r->d, r->path, &e);
-	if (ret < 0) {
-		why = e;
-		error_wrap(&e, ret, "the firewall is not in force, so nothing runs");
-		run_refuse(r, &e);
-		daemon_policy_lost(r->d, &why);
-		return;
-	}
+	if (r->state != RUN_PREPARING)
+		return error_set(e, -EPROTO, "nothing is prepared that could be released");
+	if (r->d->stopping)
+		return error_set(e, -EBUSY, "the daemon stops");
+	ret = scope_check_ip_deny(r->path, e); /* this run's own trouble, if any */
+	return ret < 0 ? ret : daemon_check_policy(r->d, e);
+}
+
+static void note_release(struct run *r, pid_t main_pid)
+{
+	struct timespec now;
+
 	r->drops_before = FIREWALL_UNKNOWN;
 	firewall_uid_drops(r->d->firewall, r->uid, &r->drops_before, NULL);
 	clock_gettime(CLOCK_REALTIME, &now);
 	r->started_usec = (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
-	r->main_pid = ask->release.main_pid;
+	r->main_pid = main_pid;
 	r->state = RUN_RUNNING;
 	sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
-	run_reply(r, &m);
+}
+
+static void ask_release(struct run *r, const struct pair_ask *ask)
+{
+	struct pair_reply m = { .verb = PAIR_OK };
+	struct error e = ERROR_NULL;
+
+	if (check_release(r, &e) < 0) {
+		run_refuse(r, PAIR_RELEASE, &e);
+		return;
+	}
+	note_release(r, ask->release.main_pid);
+	run_reply(r, PAIR_RELEASE, &m);
 }
 
 /* ---- PAIR_END ---- */
 
+/* Strings of a record are as trustworthy as a process that talked to a peer. */
+static void take_report(struct run *r, const struct report *report)
+{
+	r->report = *report;
+	r->report.ended %= ENDED_COUNT;
+	r->report.profile[sizeof(r->report.profile) - 1] = '\0';
+	r->report.error[sizeof(r->report.error) - 1] = '\0';
+}
+
 static void ask_end(struct run *r, const struct pair_ask *ask)
 {
-	r->report = ask->report;
-	r->report.ended %= ENDED_COUNT;
-	if (r->state == RUN_STARTING) /* refused by systemd; its job is over or forgotten */
-		scope_forget(r->d->scopes, r);
+	take_report(r, &ask->report);
+	/* A holder that died by itself did so because the whole scope was stopped. */
+	if (r->has_scope && !r->job && r->report.ended == ENDED_SIGNALED &&
+	    holder_is_dead(&r->holder))
+		r->report.ended = ENDED_KILLED;
+	holder_kill(&r->holder);
 	r->state = RUN_ENDING;
 	if (!r->has_scope || run_scope_is_gone(r))
 		run_finish(r);
@@ -271,7 +329,7 @@ static void ask_next(struct run *asker, const struct pair_ask *ask)
 		fill_row(r, &m.next.row);
 		break;
 	}
-	run_reply(asker, &m);
+	run_reply(asker, PAIR_NEXT, &m);
 }
 
 static bool is_target(const struct run *r, const char *target)
@@ -292,7 +350,7 @@ static void ask_kill(struct run *asker, const struct pair_ask *ask)
 		run_stop(r, ENDED_KILLED);
 		m.count++;
 	}
-	run_reply(asker, &m);
+	run_reply(asker, PAIR_KILL, &m);
 }
 
 /* ---- all of them ---- */
@@ -301,8 +359,8 @@ static const struct {
 	uint32_t verb;
 	void (*serve)(struct run *r, const struct pair_ask *ask);
 } verbs[] = {
-	{ PAIR_START, ask_start }, { PAIR_RELEASE, ask_release }, { PAIR_END, ask_end },
-	{ PAIR_NEXT, ask_next },   { PAIR_KILL, ask_kill },
+	{ PAIR_HELLO, ask_hello }, { PAIR_START, ask_start }, { PAIR_RELEASE, ask_release },
+	{ PAIR_END, ask_end },	   { PAIR_NEXT, ask_next },   { PAIR_KILL, ask_kill },
 };
 
 int asks_serve(struct run *r, const struct pair_ask *ask)

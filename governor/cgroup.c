@@ -318,7 +318,7 @@ int cgroup_kill(struct cgroup *cg, int timeout_ms, struct error *e)
 	if (cg->guest_fd < 0)
 		return 0;
 	lift_cpu(cg, NULL); /* it dies all the same, only later */
-	r = write_in(cg, cg->guest_fd, "cgroup.kill", "1", e);
+	r = write_file_at(cg->guest_fd, "cgroup.kill", "1");
 	if (r == 0)
 		r = wait_empty(cg, timeout_ms);
 	if (r == -ENODEV || r == -ENOENT)
@@ -326,6 +326,12 @@ int cgroup_kill(struct cgroup *cg, int timeout_ms, struct error *e)
 	if (r < 0)
 		return error_errno(e, r, "%s/guest: is not empty after SIGKILL", cg->path);
 	return 0;
+}
+
+void cgroup_kill_scope(int dirfd)
+{
+	write_file_at(dirfd, "cpu.max", "max");
+	write_file_at(dirfd, "cgroup.kill", "1");
 }
 
 static uint64_t number_or_unknown(int dirfd, const char *file)
@@ -380,6 +386,8 @@ void cgroup_counters(const struct cgroup *cg, struct report *report)
 	report->pids_peak = number_or_unknown(cg->guest_fd, "pids.peak");
 	if (read_file_at(cg->guest_fd, "memory.events", text, sizeof(text)) >= 0)
 		report->memory_oom_kills = keyed_or_unknown(text, "oom_kill");
+	if (read_file_at(cg->scope_fd, "memory.events.local", text, sizeof(text)) >= 0)
+		report->memory_limit_hits = keyed_or_unknown(text, "oom");
 	if (read_file_at(cg->guest_fd, "pids.events", text, sizeof(text)) >= 0)
 		report->pids_refused = keyed_or_unknown(text, "max");
 }

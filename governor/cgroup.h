@@ -48,6 +48,9 @@ int cgroup_verify_member(const struct cgroup *cg, pid_t pid, struct error *e);
  * something is still there after @timeout_ms. */
 int cgroup_kill(struct cgroup *cg, int timeout_ms, struct error *e);
 
+/* Kills everything below the scope directory @dirfd, whoever it belongs to; waits for nothing. */
+void cgroup_kill_scope(int dirfd);
+
 /* Processes and threads in guest/, or REPORT_UNKNOWN. */
 uint64_t cgroup_tasks(const struct cgroup *cg);
 

@@ -12,9 +12,9 @@
 #include "common/fd.h"
 #include "governor/confine.h"
 
-#define CONTROL_FD 3
-#define STRINGS_FD 4
-#define FIRST_FREE 5
+/* Where descriptors are while the guest is being made: the first three are the guest's, the rest
+ * close at exec. */
+enum { CONTROL_FD = 3, STRINGS_FD, CWD_FD, TREE_FD, FIRST_FREE };
 
 #define EXIT_CANNOT_RUN 126 /* as a shell: found, not runnable */
 #define EXIT_NOT_FOUND	127
@@ -37,62 +37,92 @@ static void fail(int control, enum child_event event, uint32_t exit_code, const 
 	_exit(1);
 }
 
-/* Moves @fd out of the way of the low numbers. */
+/* Moves @fd out of the way of the low numbers; there may be none. */
 static int raise_fd(int fd, struct error *e)
 {
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, 64);
+	int high = fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 64);
 
-	return high < 0 ? error_errno(e, -errno, "descriptor %d cannot be kept", fd) : high;
+	return high < 0 && fd >= 0 ? error_errno(e, -errno, "descriptor %d cannot be kept", fd)
+				   : high;
 }
 
-/* 0, 1, 2 are the guest's; CONTROL_FD and STRINGS_FD close at exec; nothing else stays open. */
+static int place_fd(int fd, int number, struct error *e)
+{
+	if (fd < 0)
+		close(number);
+	else if (dup3(fd, number, number < CONTROL_FD ? 0 : O_CLOEXEC) < 0)
+		return error_errno(e, -errno, "descriptor %d cannot be placed", number);
+	return 0;
+}
+
+/* First of all, and before the caller's limit on their number: nothing of the supervisor's stays.
+ */
 static int arrange_descriptors(const struct child_plan *plan, struct error *e)
 {
-	int high[5];
+	int fds[FIRST_FREE] = { plan->stdio[0],
+				plan->stdio[1],
+				plan->stdio[2],
+				[CONTROL_FD] = plan->control,
+				[STRINGS_FD] = plan->strings_fd,
+				[CWD_FD] = plan->cwd->fd,
+				[TREE_FD] = plan->cwd->tree };
 
-	for (int i = 0; i < 5; i++) {
-		int fd = i < 3 ? plan->stdio[i] : i == 3 ? plan->control : plan->strings_fd;
+	for (int i = 0; i < FIRST_FREE; i++) {
+		int high = raise_fd(fds[i], e);
 
-		high[i] = raise_fd(fd, e);
-		if (high[i] < 0)
-			return high[i];
+		if (high < 0 && fds[i] >= 0)
+			return high;
+		fds[i] = high;
 	}
-	for (int i = 0; i < 5; i++)
-		if (dup3(high[i], i, i < 3 ? 0 : O_CLOEXEC) < 0 && errno != EINVAL)
-			return error_errno(e, -errno, "descriptor %d cannot be placed", i);
+	for (int i = 0; i < FIRST_FREE; i++)
+		if (place_fd(fds[i], i, e) < 0)
+			return -EBADF;
 	if (close_range(FIRST_FREE, ~0U, 0) < 0)
 		return error_errno(e, -errno, "descriptors cannot be closed");
 	return 0;
 }
 
+/* Root's part first; the umask after the view's directories were made; the working directory as the
+ * guest; the filter last. */
 static int become_guest(const struct child_plan *plan, struct error *e)
 {
-	int r = confine_reset_process(plan->umask_bits, e);
+	struct view_cwd cwd = *plan->cwd;
+	int r = confine_reset_process(e);
 
-	if (r < 0)
-		return r;
-	r = view_build(plan->cwd, plan->tmp_bytes, e);
-	if (r < 0)
-		return r;
-	r = confine_rlimits(plan->rlimits, e);
-	if (r < 0)
-		return r;
-	r = confine_identity(plan->uid, e);
-	if (r < 0)
-		return r;
-	r = view_enter_cwd(plan->cwd, e);
-	if (r < 0)
-		return r;
-	return confine_syscalls(plan->filter, e);
+	cwd.fd = CWD_FD;
+	cwd.tree = cwd.tree < 0 ? -1 : TREE_FD;
+	if (r == 0)
+		r = view_build(&cwd, plan->tmp_bytes, e);
+	umask(plan->umask_bits & 0777);
+	if (r == 0)
+		r = confine_rlimits(plan->rlimits, plan->tmp_bytes, e);
+	if (r == 0)
+		r = confine_identity(plan->uid, e);
+	if (r == 0)
+		r = view_enter_cwd(&cwd, e);
+	return r == 0 ? confine_syscalls(plan->filter, e) : r;
+}
+
+/* The arguments come from the caller: only now, as the guest, are they looked at. */
+static int unpack(char ***ret_argv, char ***ret_envp, struct error *e)
+{
+	int r = strings_unpack(STRINGS_FD, ret_argv, ret_envp);
+
+	if (r == 0 && !(*ret_argv)[0])
+		r = -EINVAL;
+	return r < 0 ? error_errno(e, r, "the command's arguments cannot be taken") : 0;
 }
 
 /* The interpreter that a script names in its first line, "" when it is no script. */
 static void script_interpreter(const char *path, char *buf, size_t size)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, buf, size - 1);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	ssize_t n = -1;
 	char *start;
 
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		n = read(fd, buf, size - 1);
 	if (n < 2 || buf[0] != '#' || buf[1] != '!') {
 		buf[0] = '\0';
 		return;
@@ -107,7 +137,9 @@ static void explain_exec(const char *command, int error_number, struct error *e)
 {
 	char interpreter[256];
 
-	script_interpreter(command, interpreter, sizeof(interpreter));
+	interpreter[0] = '\0';
+	if (strchr(command, '/')) /* else it was searched for, who knows where */
+		script_interpreter(command, interpreter, sizeof(interpreter));
 	if (error_number == ENOENT && interpreter[0])
 		error_set(e, -ENOENT, "%s: its interpreter %s is not there", command, interpreter);
 	else if (error_number == ENOENT)
@@ -135,12 +167,10 @@ void child_main(const struct child_plan *plan)
 	struct error e = ERROR_NULL;
 	char **argv, **envp, go = 0;
 
-	if (become_guest(plan, &e) < 0 || arrange_descriptors(plan, &e) < 0)
+	if (arrange_descriptors(plan, &e) < 0)
 		fail(plan->control, CHILD_FAILED, 0, &e);
-	if (strings_unpack(STRINGS_FD, &argv, &envp) < 0 || !argv[0]) {
-		error_set(&e, -EINVAL, "the command's arguments are malformed");
+	if (become_guest(plan, &e) < 0 || unpack(&argv, &envp, &e) < 0)
 		fail(CONTROL_FD, CHILD_FAILED, 0, &e);
-	}
 	send_message(CONTROL_FD, CHILD_READY, 0, NULL);
 	if (recv(CONTROL_FD, &go, 1, 0) != 1 || go != CHILD_GO)
 		_exit(1);

@@ -11,7 +11,7 @@
 #include "common/fd.h"
 #include "common/text.h"
 
-#define UID_FLOOR      1000u /* never hand out a system account's uid */
+#define UID_FLOOR      65536u /* all below is somebody's: accounts, nobody, systemd's dynamic users */
 #define UID_CEILING    UINT32_C(0xFFFF0000)
 #define POOL_MAX       65536u
 #define PER_CALLER_MAX 65536u

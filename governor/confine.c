@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <inttypes.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ int confine_drop_bounding_set(struct error *e)
 	return 0;
 }
 
-int confine_reset_process(uint32_t umask_bits, struct error *e)
+int confine_reset_process(struct error *e)
 {
 	struct sigaction act = { .sa_handler = SIG_DFL };
 	sigset_t none;
@@ -39,11 +40,12 @@ int confine_reset_process(uint32_t umask_bits, struct error *e)
 			sigaction(sig, &act, NULL); /* EINVAL: the C library's own two */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	umask(umask_bits & 0777);
 	if (setsid() < 0)
 		return error_errno(e, -errno, "no session of its own");
 	if (setpriority(PRIO_PROCESS, 0, 0) < 0)
 		return error_errno(e, -errno, "the nice value cannot be reset");
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
+		return error_errno(e, -errno, "no session keyring of its own");
 	return 0;
 }
 
@@ -52,7 +54,7 @@ static rlim_t smaller(rlim_t a, rlim_t b)
 	return a < b ? a : b;
 }
 
-int confine_rlimits(const struct rlimit limits[GUEST_RLIMITS], struct error *e)
+int confine_rlimits(const struct rlimit limits[GUEST_RLIMITS], uint64_t file_bytes, struct error *e)
 {
 	for (int i = 0; i < GUEST_RLIMITS; i++) {
 		struct rlimit own, set;
@@ -61,6 +63,8 @@ int confine_rlimits(const struct rlimit limits[GUEST_RLIMITS], struct error *e)
 			return error_errno(e, -errno, "resource limit %d cannot be read", i);
 		set.rlim_max = smaller(limits[i].rlim_max, own.rlim_max);
 		set.rlim_cur = smaller(limits[i].rlim_cur, set.rlim_max);
+		if (i == RLIMIT_FSIZE && set.rlim_max == RLIM_INFINITY)
+			set = (struct rlimit){ .rlim_cur = file_bytes, .rlim_max = file_bytes };
 		if (i == RLIMIT_CORE)
 			set = (struct rlimit){ .rlim_cur = 1, .rlim_max = 1 };
 		if (setrlimit((__rlimit_resource_t)i, &set) < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How a process becomes a guest: identity, capabilities, resource limits, system calls. Everything
- * here is irrevocable for the caller and inherited over execve(2).
+ * How a process becomes a guest: identity, capabilities, resource limits, system calls; all of it
+ * is inherited over execve(2).
  */
 #pragma once
 
@@ -21,6 +21,8 @@
  *  - setsockopt(2): no joining of multicast groups, for which the kernel itself sends packets.
  *  - keyctl, add_key, request_key: keys outlive a run and are resolved by root's helpers.
  *  - io_uring: its operations pass no seccomp filter.
+ *  - set-user-ID and set-group-ID bits, in every call that can set them; openat2 answers ENOSYS.
+ *  - changing RLIMIT_CORE.
  *  - user namespaces, other architectures. clone3 answers ENOSYS: its flags cannot be seen.
  * What is not allowed fails with EPERM. */
 int confine_compile(struct sock_fprog *ret, struct error *e);
@@ -34,13 +36,15 @@ int confine_drop_bounding_set(struct error *e);
 
 /* ---- in the child, in this order ---- */
 
-/* Signal mask and dispositions, umask, session, oom_score_adj, nice value, as for a fresh program.
- */
-int confine_reset_process(uint32_t umask_bits, struct error *e);
+/* Signal mask and dispositions, session, session keyring, oom_score_adj, nice value, as for a fresh
+ * program. */
+int confine_reset_process(struct error *e);
 
 /* The caller's limits, each at most what this process has itself (setrlimit(2)); RLIMIT_CORE is
- * exactly 1: with 0 a core_pattern pipe helper would still be run, as root. */
-int confine_rlimits(const struct rlimit limits[GUEST_RLIMITS], struct error *e);
+ * exactly 1: with 0 a core_pattern pipe helper would still be run, as root. A file is at most
+ * @file_bytes long when the caller has no limit of its own; LIMIT_INFINITY is RLIM_INFINITY. */
+int confine_rlimits(const struct rlimit limits[GUEST_RLIMITS], uint64_t file_bytes,
+		    struct error *e);
 
 /* No groups, @uid as real, effective, saved uid and gid, no capabilities, no new privileges. */
 int confine_identity(uint32_t uid, struct error *e);

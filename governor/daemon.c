@@ -30,6 +30,7 @@
 #define SCOPE_LEVEL	3		   /* /harpe.slice/harpe-drop.slice/harpe-ID.scope */
 #define FDSTORE_NAME	"firewall"
 #define LISTEN_FD_NAME	"clients"
+#define RETRY_USEC	USEC_PER_SEC
 #define QUARANTINE_USEC (USEC_PER_SEC / 5) /* one look for all uids of that time */
 #define PIN_MEMORY	(UINT64_C(16) << 20)
 
@@ -65,21 +66,8 @@ int daemon_find_slices(struct daemon *d, struct error *e)
 	return cgroup_id(d->slice_path, &d->policy.slice_id, e);
 }
 
-int daemon_check_policy(struct daemon *d, const char *scope, struct error *e)
-{
-	uint64_t id = 0;
-	int r = cgroup_id(d->slice_path, &id, e);
-
-	if (r < 0)
-		return r;
-	if (id != d->policy.slice_id)
-		return error_set(e, -ESTALE, "%s was made anew: its rule would match nothing",
-				 d->slice_path);
-	r = scope_check_ip_deny(scope, e);
-	return r < 0 ? r : firewall_check(d->firewall, e);
-}
-
-void daemon_policy_lost(struct daemon *d, const struct error *why)
+/* Everything was lost: ends all guests, rebuilds the table. */
+static void policy_lost(struct daemon *d, const struct error *why)
 {
 	struct error e = ERROR_NULL;
 
@@ -87,6 +75,28 @@ void daemon_policy_lost(struct daemon *d, const struct error *why)
 	runs_stop_all(d, ENDED_POLICY_LOST);
 	if (daemon_find_slices(d, &e) < 0 || firewall_load(d->firewall, &d->policy, true, &e) < 0)
 		journal_error("the table cannot be rebuilt, so no guest will run: %s", e.text);
+}
+
+static int check_slice(struct daemon *d, struct error *e)
+{
+	uint64_t id = 0;
+	int r = cgroup_id(d->slice_path, &id, e);
+
+	if (r == 0 && id != d->policy.slice_id)
+		r = error_set(e, -ESTALE, "%s was made anew: its rule would match nothing",
+			      d->slice_path);
+	return r;
+}
+
+int daemon_check_policy(struct daemon *d, struct error *e)
+{
+	int r = check_slice(d, e);
+
+	if (r == 0)
+		r = firewall_check(d->firewall, e);
+	if (r == -ESTALE)
+		policy_lost(d, e);
+	return r < 0 ? error_wrap(e, r, "the firewall is not in force, so nothing runs") : 0;
 }
 
 static int read_config(struct config **ret, struct error *e)
@@ -151,11 +161,11 @@ static int take_passed(struct passed *ret, struct error *e)
 }
 
 /* An owned table goes when the last copy of its socket is closed: the service manager keeps one, so
- * that the table outlives a crash. */
+ * that the table outlives a crash; FDPOLL=0, or it would drop a socket with an error pending. */
 static int store_firewall(const struct daemon *d, struct error *e)
 {
 	int fd = firewall_fd(d->firewall);
-	int r = sd_pid_notify_with_fds(0, 0, "FDSTORE=1\nFDNAME=" FDSTORE_NAME, &fd, 1);
+	int r = sd_pid_notify_with_fds(0, 0, "FDSTORE=1\nFDPOLL=0\nFDNAME=" FDSTORE_NAME, &fd, 1);
 
 	return r <= 0 ? error_errno(e, r < 0 ? r : -ENOTCONN,
 				    "the service manager does not keep the firewall's socket")
@@ -217,12 +227,25 @@ void daemon_verify_uids(struct daemon *d)
 
 static int on_connection(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
-	int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	struct daemon *d = userdata;
+	int r = runs_accept(d);
 
 	(void)source;
+	(void)fd;
 	(void)revents;
-	if (client >= 0)
-		runs_accept(userdata, client);
+	if (r < 0) {
+		journal_error("no supervisor for a connection, which waits: %s", strerror(-r));
+		sd_event_source_set_time_relative(d->retry, RETRY_USEC);
+		sd_event_source_set_enabled(d->retry, SD_EVENT_ONESHOT);
+	}
+	return 0;
+}
+
+static int on_retry(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	(void)source;
+	(void)usec;
+	runs_listen(userdata);
 	return 0;
 }
 
@@ -310,6 +333,8 @@ static int add_sources(struct daemon *d, int listener, struct error *e)
 	sd_event_source *idle = NULL;
 	int r = sd_event_add_io(d->event, &d->listener, listener, EPOLLIN, on_connection, d);
 
+	d->listen_fd = listener;
+
 	if (r >= 0)
 		r = sd_event_add_inotify(d->event, NULL, d->profile_path, IN_DELETE | IN_ONLYDIR,
 					 on_slice_change, d);
@@ -317,6 +342,9 @@ static int add_sources(struct daemon *d, int listener, struct error *e)
 		r = sd_event_add_signal(d->event, NULL, SIGTERM, on_stop, d);
 	if (r >= 0)
 		r = sd_event_add_signal(d->event, NULL, SIGHUP, on_reload, d);
+	if (r >= 0)
+		r = sd_event_add_time_relative(d->event, &d->retry, CLOCK_MONOTONIC, 0, 0, on_retry,
+					       d);
 	if (r >= 0)
 		r = sd_event_add_time_relative(d->event, &d->quarantine, CLOCK_MONOTONIC, 0, 0,
 					       on_quarantine, d);
@@ -350,14 +378,19 @@ static void start_pin(struct daemon *d)
 		.name = name,
 		.slice = DROP_SLICE,
 		.description = "Keeps the controllers of " DROP_SLICE " on",
-		.pid = holder_start(),
 		.limits = &limits,
 	};
 	struct error e = ERROR_NULL;
+	int r = holder_start(&d->pin);
 
 	snprintf(name, sizeof(name), "harpe-pin-%d.scope", getpid());
-	if (spec.pid < 0 || scope_start(d->scopes, &spec, on_pin_started, NULL, &e) < 0)
-		on_pin_started(NULL, -1, &e);
+	spec.pid = d->pin.pid;
+	if (r < 0)
+		error_errno(&e, r, "no process for it");
+	else
+		r = scope_start(d->scopes, &spec, on_pin_started, NULL, &e);
+	if (r < 0)
+		on_pin_started(NULL, r, &e);
 }
 
 /* ---- from start to end ---- */
@@ -433,12 +466,14 @@ static int loop(struct daemon *d, struct error *e)
 
 static void release(struct daemon *d)
 {
+	holder_stop(&d->pin);
 	scopes_free(d->scopes);
 	firewall_free(d->firewall);
 	identity_pool_free(d->pool);
 	confine_free(&d->filter);
 	free(d->config);
 	sd_event_source_unref(d->listener);
+	sd_event_source_unref(d->retry);
 	sd_event_source_unref(d->quarantine);
 	sd_event_unref(d->event);
 }

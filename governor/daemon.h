@@ -10,6 +10,7 @@
 #include <systemd/sd-event.h>
 
 #include "governor/config.h"
+#include "governor/holder.h"
 #include "governor/identity.h"
 #include "governor/pair.h"
 #include "governor/scope.h"
@@ -22,12 +23,14 @@ struct daemon {
 	sd_event *event;
 	struct identity_pool *pool;
 	struct scopes *scopes;
+	struct holder pin; /* of the scope that keeps the slice's controllers on */
 	struct firewall *firewall;
 	struct firewall_policy policy;
 	struct sock_fprog filter;
 	char slice_path[PATH_TEXT_MAX];	  /* of harpe.slice */
 	char profile_path[PATH_TEXT_MAX]; /* of harpe-drop.slice */
-	sd_event_source *listener, *quarantine;
+	int listen_fd;
+	sd_event_source *listener, *retry, *quarantine;
 	struct run *runs; /* oldest first */
 	uint32_t n_runs;
 	uint64_t last_serial;
@@ -38,12 +41,9 @@ struct daemon {
 /* Fills in the paths and ids of the slices, which systemd made. */
 int daemon_find_slices(struct daemon *d, struct error *e);
 
-/* Is all in place for a guest in the scope with cgroup directory @scope to run: our table as
- * committed, slice id fresh, systemd's address filter attached? -ESTALE when something was lost. */
-int daemon_check_policy(struct daemon *d, const char *scope, struct error *e);
-
-/* Everything was lost: ends all guests, rebuilds the table. */
-void daemon_policy_lost(struct daemon *d, const struct error *why);
+/* Is the firewall in place: our table as committed, slice id fresh? When it is not (-ESTALE), all
+ * guests are ended and it is rebuilt. Other errors: could not look. */
+int daemon_check_policy(struct daemon *d, struct error *e);
 
 /* Loads the table unowned and returns: for early boot, before there is a bus. */
 int daemon_load_firewall_once(struct error *e);

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
-#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -17,7 +17,6 @@
 #include "governor/cgroup.h"
 #include "governor/child.h"
 #include "governor/confine.h"
-#include "governor/holder.h"
 #include "governor/pair.h"
 #include "governor/stdio_check.h"
 #include "governor/supervisor.h"
@@ -33,7 +32,7 @@ struct guest {
 	struct pair_grant grant;
 	struct cgroup cgroup;
 	struct view_cwd cwd;
-	pid_t holder, child;
+	pid_t child;
 	int pidfd, control;
 	enum ended ended; /* so far: why the set-up did not succeed */
 };
@@ -79,13 +78,9 @@ static int get_scope(struct guest *g, struct error *e)
 	struct pair_reply reply;
 	int r;
 
-	g->holder = holder_start();
-	if (g->holder < 0)
-		return error_errno(e, g->holder, "no holder process");
 	ask.start.limits = g->call->request->limits;
 	memcpy(ask.start.name, g->call->request->name, sizeof(ask.start.name));
 	memcpy(ask.start.command, g->call->request->command, sizeof(ask.start.command));
-	ask.start.holder = g->holder;
 	r = ask_daemon(g, &ask, &reply, e);
 	if (r == 0)
 		g->grant = reply.grant;
@@ -140,19 +135,13 @@ static int start_child(struct guest *g, struct error *e)
 		.stdio = { fds[RUN_FD_STDIN], fds[RUN_FD_STDOUT], fds[RUN_FD_STDERR] },
 	};
 	struct timeval patience = { .tv_sec = SETUP_DEADLINE_SEC };
-	int guest_cgroup = openat(g->cgroup.guest_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (guest_cgroup < 0)
-		return error_errno(e, -errno, "the guest's cgroup cannot be opened");
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
-		close(guest_cgroup);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return error_errno(e, -errno, "no control socket");
-	}
 	plan.control = ends[1];
-	g->child = clone_into(guest_cgroup, &g->pidfd);
+	g->child = clone_into(g->cgroup.guest_fd, &g->pidfd);
 	if (g->child == 0)
 		child_main(&plan);
-	close(guest_cgroup);
 	close(ends[1]);
 	g->control = ends[0];
 	if (g->child < 0)
@@ -215,26 +204,14 @@ static uint64_t clock_usec(clockid_t clock)
 	return (uint64_t)ts.tv_sec * USEC_PER_SEC + (uint64_t)ts.tv_nsec / 1000;
 }
 
-/* Sends the byte; end of file on the control socket means that execve(2) succeeded. */
 static int release(struct guest *g, struct error *e)
 {
-	struct child_message m;
 	char go = CHILD_GO;
-	int r;
 
 	if (send(g->control, &go, 1, MSG_NOSIGNAL) != 1)
 		return error_errno(e, -errno, "the guest's process cannot be released");
 	g->report->started_usec = clock_usec(CLOCK_REALTIME);
-	r = pair_receive(g->control, &m, sizeof(m));
-	if (r == -ECONNRESET) {
-		g->report->guest_ran = 1;
-		return 0;
-	}
-	if (r < 0 || m.event != CHILD_EXEC_FAILED)
-		return error_set(e, -EPROTO, "the guest's process makes no sense");
-	m.error.text[sizeof(m.error.text) - 1] = '\0';
-	g->report->exit_code = m.exit_code == 126 ? 126 : 127;
-	return error_set(e, -ENOEXEC, "%s", m.error.text);
+	return 0;
 }
 
 static int set_up(struct guest *g, struct error *e)
@@ -246,7 +223,7 @@ static int set_up(struct guest *g, struct error *e)
 	if (r < 0)
 		return r;
 	describe(g);
-	r = cgroup_prepare(&g->cgroup, g->grant.scope, g->holder, &g->grant.limits, e);
+	r = cgroup_prepare(&g->cgroup, g->grant.scope, g->grant.holder, &g->grant.limits, e);
 	if (r == 0)
 		r = start_child(g, e);
 	if (r == 0)
@@ -260,29 +237,66 @@ static int set_up(struct guest *g, struct error *e)
 
 /* ---- 7: while it runs ---- */
 
+/* A message after the release is the child's last word: execve(2) failed. */
+static enum ended exec_failed(struct guest *g, struct error *e)
+{
+	struct child_message m;
+
+	if (pair_receive(g->control, &m, sizeof(m)) < 0 || m.event != CHILD_EXEC_FAILED) {
+		error_set(e, -EPROTO, "the guest's process makes no sense");
+		return ENDED_SETUP_FAILED;
+	}
+	m.error.text[sizeof(m.error.text) - 1] = '\0';
+	g->report->exit_code = m.exit_code == 126 ? 126 : 127;
+	error_set(e, -ENOEXEC, "%s", m.error.text);
+	return ENDED_SETUP_FAILED;
+}
+
 static enum ended run(struct guest *g, struct error *e)
 {
 	struct watch watch = {
 		.pidfd = g->pidfd,
+		.control = g->control,
 		.client = g->call->client,
 		.daemon = g->call->daemon,
 		.cgroup = &g->cgroup,
 		.wall_usec = g->grant.limits.value[LIMIT_TIME],
 		.cpu_usec = g->grant.limits.value[LIMIT_CPU_TIME],
 	};
+	enum ended ended = watch_guest(&watch, e);
 
-	return watch_guest(&watch, e);
+	return ended == ENDED_SETUP_FAILED ? exec_failed(g, e) : ended;
 }
 
 /* ---- 8: the end ---- */
+
+/* Did execve(2) of the command succeed? The kernel marks who was forked and never did
+ * (PF_FORKNOEXEC, 0x40 in the flags of /proc/PID/stat, proc(5)); that can be read until the process
+ * is reaped. */
+static uint32_t has_executed(pid_t pid)
+{
+	char path[64], stat[1024];
+	const char *name_end;
+	unsigned int flags;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (read_file_at(AT_FDCWD, path, stat, sizeof(stat)) < 0 ||
+	    !(name_end = strrchr(stat, ')')) ||
+	    sscanf(name_end, ") %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+		return REPORT_RAN_UNKNOWN;
+	return !(flags & 0x40);
+}
 
 static void reap(struct guest *g)
 {
 	siginfo_t info = { 0 };
 	struct report *r = g->report;
 
-	if (g->child <= 0 || waitid(P_PIDFD, (id_t)g->pidfd, &info, WEXITED | WNOHANG) < 0 ||
-	    info.si_pid == 0)
+	if (g->child <= 0)
+		return;
+	if (r->started_usec != REPORT_UNKNOWN)
+		r->guest_ran = has_executed(g->child);
+	if (waitid(P_PIDFD, (id_t)g->pidfd, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0)
 		return;
 	g->child = 0;
 	if (!r->guest_ran)
@@ -293,18 +307,13 @@ static void reap(struct guest *g)
 		r->signal = (uint64_t)info.si_status;
 }
 
-/* The first process ended by itself, or by whom? Kernel counters decide, not the status. A dead
- * holder means that the whole scope was stopped. */
-static enum ended why_it_ended(struct guest *g)
+/* The first process ended by itself, or by whom? Kernel counters decide, not the status. */
+static enum ended why_it_ended(const struct report *r)
 {
-	const struct report *r = g->report;
-
-	if (waitpid(g->holder, NULL, WNOHANG) == g->holder) {
-		g->holder = 0;
-		return ENDED_KILLED;
-	}
 	if (r->memory_oom_kills != REPORT_UNKNOWN && r->memory_oom_kills > 0)
 		return ENDED_MEMORY;
+	if (!r->guest_ran)
+		return ENDED_SETUP_FAILED;
 	return r->signal != REPORT_UNKNOWN ? ENDED_SIGNALED : ENDED_EXITED;
 }
 
@@ -315,14 +324,14 @@ static void leave_scope(struct guest *g, struct error *e)
 	struct pair_reply reply;
 	int r;
 
-	holder_stop(&g->holder);
 	r = pair_send(g->call->daemon, &ask, sizeof(ask));
-	do /* a stop may still be on its way */
+	do /* late answers and stops may still be on their way */
 		r = r < 0 ? r : pair_receive(g->call->daemon, &reply, sizeof(reply));
-	while (r == 0 && reply.verb == PAIR_STOP);
+	while (r == 0 && reply.to != PAIR_END);
 	if (r == 0 && reply.verb == PAIR_OK) {
-		g->report->drops_uid = reply.drops.uid;
-		g->report->drops_slice = reply.drops.slice;
+		g->report->ended = reply.end.ended % ENDED_COUNT;
+		g->report->drops_uid = reply.end.drops_uid;
+		g->report->drops_slice = reply.end.drops_slice;
 	} else if (r == 0 && reply.verb == PAIR_REFUSED) {
 		error_set(e, -EIO, "%s", reply.refused.text);
 		g->report->ended = ENDED_UNKILLABLE;
@@ -340,7 +349,7 @@ static void end(struct guest *g, struct error *e)
 		ended = ENDED_UNKILLABLE;
 	reap(g);
 	cgroup_counters(&g->cgroup, r);
-	r->ended = ended == ENDED_EXITED ? why_it_ended(g) : ended;
+	r->ended = ended == ENDED_EXITED ? why_it_ended(r) : ended;
 	leave_scope(g, e);
 	memcpy(r->error, e->text, sizeof(r->error));
 	cgroup_close(&g->cgroup);
@@ -361,7 +370,7 @@ void guest_run(const struct guest_call *call, struct report *ret)
 		.ended = ENDED_SETUP_FAILED,
 	};
 	struct error e = ERROR_NULL;
-	uint64_t start;
+	uint64_t start, wall;
 	int r;
 
 	report_clear(ret);
@@ -373,6 +382,8 @@ void guest_run(const struct guest_call *call, struct report *ret)
 		r = release(&g, &e);
 	if (r == 0)
 		g.ended = run(&g, &e);
-	ret->wall_usec = ret->guest_ran ? clock_usec(CLOCK_MONOTONIC) - start : REPORT_UNKNOWN;
+	wall = clock_usec(CLOCK_MONOTONIC) - start;
 	end(&g, &e);
+	if (ret->guest_ran)
+		ret->wall_usec = wall;
 }

@@ -7,13 +7,14 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define STACK_SIZE 16384
+#define STACK_SIZE 8192
 
-/* Only the caller's memory is shared, so this must touch nothing of it. */
+/* The caller's memory is shared, so this touches nothing but its own stack. */
 static int hold(void *parent)
 {
 	sigset_t all;
@@ -30,22 +31,41 @@ static int hold(void *parent)
 	return 0;
 }
 
-pid_t holder_start(void)
+int holder_start(struct holder *ret)
 {
-	/* One stack for all: a process starts one holder, and pause() writes nothing to it. */
-	static char stack[STACK_SIZE] __attribute__((aligned(16)));
-	pid_t pid =
-		clone(hold, stack + sizeof(stack), CLONE_VM | SIGCHLD, (void *)(intptr_t)getpid());
+	char *stack = aligned_alloc(16, STACK_SIZE);
+	pid_t pid;
 
-	return pid < 0 ? -errno : pid;
+	if (!stack)
+		return -ENOMEM;
+	pid = clone(hold, stack + STACK_SIZE, CLONE_VM | SIGCHLD, (void *)(intptr_t)getpid());
+	if (pid < 0) {
+		free(stack);
+		return -errno;
+	}
+	*ret = (struct holder){ .pid = pid, .stack = stack };
+	return 0;
 }
 
-void holder_stop(pid_t *holder)
+void holder_kill(const struct holder *h)
 {
-	if (*holder <= 0)
-		return;
-	kill(*holder, SIGKILL);
-	while (waitpid(*holder, NULL, 0) < 0 && errno == EINTR)
+	if (h->pid > 0)
+		kill(h->pid, SIGKILL);
+}
+
+bool holder_is_dead(const struct holder *h)
+{
+	siginfo_t info = { 0 };
+
+	return h->pid > 0 && waitid(P_PID, (id_t)h->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid == h->pid;
+}
+
+void holder_stop(struct holder *h)
+{
+	holder_kill(h);
+	while (h->pid > 0 && waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	*holder = 0;
+	free(h->stack);
+	*h = (struct holder){ 0 };
 }

@@ -31,8 +31,9 @@ int pair_call(int fd, const struct pair_ask *ask, struct pair_reply *reply, stru
 {
 	int r = pair_send(fd, ask, sizeof(*ask));
 
-	if (r == 0)
-		r = pair_receive(fd, reply, sizeof(*reply));
+	do
+		r = r < 0 ? r : pair_receive(fd, reply, sizeof(*reply));
+	while (r == 0 && reply->verb != PAIR_STOP && reply->to != ask->verb);
 	if (r < 0)
 		return error_errno(e, -ECONNRESET, "the daemon is gone");
 	if (reply->verb == PAIR_STOP)

@@ -10,14 +10,16 @@
 
 #include "common/report.h"
 #include "common/request.h"
+#include "governor/access.h"
 
 #define PATH_TEXT_MAX 512
 
 enum pair_verb {
 	/* supervisor -> daemon */
+	PAIR_HELLO,   /* ask.caller: who it serves -> PAIR_OK or PAIR_REFUSED */
 	PAIR_START,   /* ask.start -> reply.grant: policy, uid, scope */
 	PAIR_RELEASE, /* ask.release: all read back; may the guest run? -> PAIR_OK */
-	PAIR_END,     /* ask.report -> reply.drops, once the scope is gone */
+	PAIR_END,     /* ask.report -> reply.end, once the scope is gone */
 	PAIR_NEXT,    /* ask.cursor -> reply.row, or PAIR_NONE */
 	PAIR_KILL,    /* ask.target -> reply.count */
 	/* daemon -> supervisor */
@@ -31,7 +33,6 @@ struct pair_start {
 	struct limits limits;
 	char name[GUEST_NAME_MAX + 1];
 	char command[COMMAND_TEXT_MAX + 1];
-	pid_t holder;	    /* the process that the scope is made around */
 	uint64_t wait_usec; /* how long to wait for a place; 0 = not at all */
 };
 
@@ -42,18 +43,21 @@ struct pair_release {
 struct pair_grant {
 	char id[RUN_ID_LEN + 1];
 	char profile[33];
-	uint32_t uid, caller_uid, caller_gid;
+	uint32_t uid, caller_uid;
+	pid_t holder; /* the process that the scope was made around */
 	struct limits limits;
 	char scope[PATH_TEXT_MAX]; /* the scope's cgroup directory, absolute */
 };
 
-struct pair_drops {
-	uint64_t uid, slice;
+struct pair_end {
+	uint64_t drops_uid, drops_slice;
+	uint32_t ended; /* the daemon may know better: somebody had stopped the scope */
 };
 
 struct pair_ask {
 	uint32_t verb;
 	union {
+		struct caller caller;
 		struct pair_start start;
 		struct pair_release release;
 		struct report report;
@@ -64,9 +68,11 @@ struct pair_ask {
 
 struct pair_reply {
 	uint32_t verb;
+	uint32_t to; /* the verb of the ask that this answers; a late answer is not taken for
+			another */
 	union {
 		struct pair_grant grant;
-		struct pair_drops drops;
+		struct pair_end end;
 		struct {
 			struct guest_row row;
 			uint64_t cursor; /* for the next PAIR_NEXT */
@@ -83,6 +89,6 @@ int pair_send(int fd, const void *record, size_t size);
 /* Receives one record of exactly @size. -ECONNRESET at end of file, -EPROTO for another size. */
 int pair_receive(int fd, void *record, size_t size);
 
-/* Asks and waits for the reply. -ECANCELED when PAIR_STOP came instead (reply->stop),
+/* Asks and waits for the reply to it. -ECANCELED when PAIR_STOP came instead (reply->stop),
  * -ECONNRESET when the daemon is gone, -EACCES when it refused; the sentence says which. */
 int pair_call(int fd, const struct pair_ask *ask, struct pair_reply *reply, struct error *e);

@@ -8,18 +8,20 @@
 
 #include "governor/access.h"
 #include "governor/daemon.h"
+#include "governor/holder.h"
 
 #define SETUP_USEC (60 * USEC_PER_SEC) /* from PAIR_START to PAIR_RELEASE */
 #define SCOPE_USEC (10 * USEC_PER_SEC) /* for systemd to take an empty scope away */
 
 enum run_state {
-	RUN_CONNECTED, /* the supervisor has not asked for anything */
+	RUN_CONNECTED, /* the supervisor has asked for no guest */
 	RUN_WAITING,   /* for a place: a uid, memory, the caller's quota */
 	RUN_STARTING,  /* uid leased, systemd makes the scope */
 	RUN_PREPARING, /* the supervisor builds the guest */
 	RUN_RUNNING,
 	RUN_ENDING, /* the guest is dead, systemd takes the scope away */
 	RUN_STUCK,  /* systemd did not, or the supervisor is dead: nobody is told any more */
+	RUN_OVER,   /* nothing is left of the guest; the supervisor reports and goes */
 };
 
 struct run {
@@ -41,7 +43,9 @@ struct run {
 	char path[PATH_TEXT_MAX]; /* the scope's cgroup directory */
 	uint64_t scope_id;	  /* its cgroup id */
 	uint32_t uid;
+	struct holder holder;
 	bool has_scope; /* and the lease of uid with it */
+	bool job;	/* systemd has not answered yet */
 
 	/* from PAIR_RELEASE on */
 	pid_t main_pid;
@@ -50,19 +54,20 @@ struct run {
 
 	/* from PAIR_END on */
 	struct report report;
+	bool journaled;
 };
 
 /* The supervisor's time for the next step; when it is over the supervisor is killed. */
 void run_set_timer(struct run *r, uint64_t usec);
 
-/* Answers the supervisor; one that does not read its answers is killed. */
-void run_reply(struct run *r, const struct pair_reply *m);
-void run_refuse(struct run *r, const struct error *e);
+/* Answers what the supervisor asked by @to; one that does not read its answers is killed. */
+void run_reply(struct run *r, enum pair_verb to, struct pair_reply *m);
+void run_refuse(struct run *r, enum pair_verb to, const struct error *e);
 
 /* Tells the supervisor to end its guest. */
 void run_stop(struct run *r, enum ended reason);
 
-/* Has it asked for a guest of which something may be left? */
+/* Is there a guest, or something left of one? */
 bool run_is_guest(const struct run *r);
 
 /* How many others the same uid has: connections, or only those that are guests. */
@@ -70,7 +75,8 @@ uint32_t run_count_of_caller(const struct run *self, bool guests_only);
 
 bool run_scope_is_gone(const struct run *r);
 
-/* The last of the guest is gone: its uid goes back, the supervisor gets its counters. */
+/* The last of the guest is gone: its uid goes back, the supervisor gets its counters. Frees @r when
+ * the supervisor is gone too. */
 void run_finish(struct run *r);
 
 /* Gives places that became free to the runs that wait. */

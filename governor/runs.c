@@ -12,13 +12,15 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "governor/cgroup.h"
 #include "governor/journal.h"
 #include "governor/run.h"
 #include "governor/supervisor.h"
 
 #define REQUEST_USEC ((REQUEST_DEADLINE_SEC + 1) * USEC_PER_SEC)
 
-uint32_t runs_max(const struct daemon *d)
+/* No more connections than this are held at once, whoever they belong to. */
+static uint32_t runs_max(const struct daemon *d)
 {
 	return 2 * d->config->uid_count + 64;
 }
@@ -47,8 +49,7 @@ static void run_free(struct run *r)
 	sd_event_source_disable_unref(r->child);
 	sd_event_source_disable_unref(r->timer);
 	close_fd(&r->pair);
-	if (!r->d->stopping)
-		sd_event_source_set_enabled(r->d->listener, SD_EVENT_ON);
+	runs_listen(r->d);
 	free(r);
 }
 
@@ -58,18 +59,19 @@ static void kill_supervisor(struct run *r)
 		kill(r->supervisor, SIGKILL); /* not reaped yet, so the pid is still its own */
 }
 
-void run_reply(struct run *r, const struct pair_reply *m)
+void run_reply(struct run *r, enum pair_verb to, struct pair_reply *m)
 {
+	m->to = to;
 	if (r->pair >= 0 && pair_send(r->pair, m, sizeof(*m)) < 0)
 		kill_supervisor(r);
 }
 
-void run_refuse(struct run *r, const struct error *e)
+void run_refuse(struct run *r, enum pair_verb to, const struct error *e)
 {
 	struct pair_reply m = { .verb = PAIR_REFUSED };
 
 	m.refused = *e;
-	run_reply(r, &m);
+	run_reply(r, to, &m);
 }
 
 void run_set_timer(struct run *r, uint64_t usec)
@@ -80,7 +82,7 @@ void run_set_timer(struct run *r, uint64_t usec)
 
 bool run_is_guest(const struct run *r)
 {
-	return r->state >= RUN_STARTING;
+	return r->state >= RUN_WAITING && r->state <= RUN_STUCK;
 }
 
 uint32_t run_count_of_caller(const struct run *self, bool guests_only)
@@ -89,7 +91,7 @@ uint32_t run_count_of_caller(const struct run *self, bool guests_only)
 
 	for (const struct run *r = self->d->runs; r; r = r->next)
 		if (r != self && r->caller.uid == self->caller.uid &&
-		    (run_is_guest(r) || !guests_only))
+		    (r->has_scope || !guests_only))
 			n++;
 	return n;
 }
@@ -99,7 +101,7 @@ void run_stop(struct run *r, enum ended reason)
 	struct pair_reply m = { .verb = PAIR_STOP, .stop = reason };
 
 	if (r->state < RUN_ENDING)
-		run_reply(r, &m);
+		run_reply(r, 0, &m);
 }
 
 void runs_stop_all(struct daemon *d, enum ended reason)
@@ -109,35 +111,65 @@ void runs_stop_all(struct daemon *d, enum ended reason)
 			run_stop(r, reason);
 }
 
+/* One entry in the journal for every run that had a scope, with what the daemon itself knows. */
+static void journal_once(struct run *r)
+{
+	if (r->journaled || !r->has_scope)
+		return;
+	r->journaled = true;
+	memcpy(r->report.id, r->id, sizeof(r->report.id));
+	memcpy(r->report.name, r->asked.name, sizeof(r->report.name));
+	memcpy(r->report.command, r->asked.command, sizeof(r->report.command));
+	r->report.uid = r->uid;
+	r->report.caller_uid = r->caller.uid;
+	journal_run(&r->report);
+}
+
 /* ---- the scope's end ---- */
 
-/* The last of the guest is gone: lease and entry go with it. */
-void run_finish(struct run *r)
+static void count_drops(struct run *r)
 {
-	struct pair_reply m = { .verb = PAIR_OK };
-	struct daemon *d = r->d;
 	uint64_t now = FIREWALL_UNKNOWN, strays = FIREWALL_UNKNOWN;
 
-	if (r->has_scope && r->started_usec > 0) {
-		firewall_uid_drops(d->firewall, r->uid, &now, NULL);
-		firewall_stray_drops(d->firewall, r->scope_id, &strays, NULL);
-	}
-	if (r->has_scope)
+	if (r->started_usec == 0)
+		return;
+	firewall_uid_drops(r->d->firewall, r->uid, &now, NULL);
+	firewall_stray_drops(r->d->firewall, r->scope_id, &strays, NULL);
+	if (now != FIREWALL_UNKNOWN && r->drops_before != FIREWALL_UNKNOWN)
+		r->report.drops_uid = now - r->drops_before;
+	if (strays != FIREWALL_UNKNOWN)
+		r->report.drops_slice = strays;
+}
+
+static void reply_end(struct run *r)
+{
+	struct pair_reply m = { .verb = PAIR_OK };
+
+	m.end.ended = r->report.ended;
+	m.end.drops_uid = r->report.drops_uid;
+	m.end.drops_slice = r->report.drops_slice;
+	run_reply(r, PAIR_END, &m);
+}
+
+void run_finish(struct run *r)
+{
+	struct daemon *d = r->d;
+	bool told = r->state == RUN_STUCK;
+
+	if (r->has_scope) {
+		count_drops(r);
+		journal_once(r);
+		holder_stop(&r->holder);
 		daemon_quarantine(d, r->uid);
-	r->has_scope = false;
-	m.drops.uid = now == FIREWALL_UNKNOWN || r->drops_before == FIREWALL_UNKNOWN
-			      ? REPORT_UNKNOWN
-			      : now - r->drops_before;
-	m.drops.slice = strays == FIREWALL_UNKNOWN ? REPORT_UNKNOWN : strays;
-	if (r->state == RUN_ENDING) {
-		run_reply(r, &m);
-		journal_run(&r->report);
+		r->has_scope = false;
 	}
-	r->state = RUN_CONNECTED;
+	r->state = RUN_OVER;
+	if (!told)
+		reply_end(r);
 	if (r->supervisor == 0)
 		run_free(r);
 	else
-		run_set_timer(r, REQUEST_USEC); /* it has nothing more to do than to report */
+		run_set_timer(r, REQUEST_USEC);
 	asks_admit_waiting(d);
 }
 
@@ -145,7 +177,7 @@ bool run_scope_is_gone(const struct run *r)
 {
 	struct stat st;
 
-	return stat(r->path, &st) < 0 && errno == ENOENT;
+	return !r->job && stat(r->path, &st) < 0 && errno == ENOENT;
 }
 
 void runs_scope_gone(struct daemon *d, const char *name)
@@ -153,30 +185,27 @@ void runs_scope_gone(struct daemon *d, const char *name)
 	for (struct run *r = d->runs; r; r = r->next) {
 		if (!r->has_scope || strcmp(r->scope, name) != 0)
 			continue;
-		if (r->state == RUN_ENDING || r->supervisor == 0)
+		if ((r->state == RUN_ENDING || r->state == RUN_STUCK) && !r->job)
 			run_finish(r);
 		return; /* else its supervisor will find out and tell */
 	}
 }
 
-/* The supervisor is dead: what it would have done is done here. */
-static void clean_up_after_supervisor(struct run *r)
+/* Its supervisor is dead, or as good as: what it would have done is done here. */
+static void lose(struct run *r)
 {
 	_cleanup_close_ int fd = open(r->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	bool ran = r->state == RUN_PREPARING || r->state == RUN_RUNNING;
 
+	if (r->state < RUN_ENDING) {
+		report_clear(&r->report);
+		r->report.guest_ran = r->state == RUN_RUNNING ? REPORT_RAN_UNKNOWN : 0;
+	}
 	r->state = RUN_STUCK;
 	if (fd >= 0)
-		write_file_at(fd, "cgroup.kill", "1");
-	scope_stop(r->d->scopes, r->scope);
-	if (ran) {
-		report_clear(&r->report);
-		memcpy(r->report.id, r->id, sizeof(r->report.id));
-		r->report.ended = ENDED_GOVERNOR_LOST;
-		r->report.uid = r->uid;
-		r->report.caller_uid = r->caller.uid;
-		journal_run(&r->report);
-	}
+		cgroup_kill_scope(fd);
+	holder_kill(&r->holder);
+	if (!r->job)
+		scope_stop(r->d->scopes, r->scope);
 	if (run_scope_is_gone(r))
 		run_finish(r);
 	else
@@ -193,10 +222,10 @@ static int on_supervisor_exit(sd_event_source *source, const siginfo_t *info, vo
 	r->io = sd_event_source_disable_unref(r->io);
 	close_fd(&r->pair);
 	r->pair = -1;
-	if (r->has_scope)
-		clean_up_after_supervisor(r);
-	else
+	if (!r->has_scope)
 		run_free(r);
+	else if (r->state != RUN_STUCK)
+		lose(r);
 	return 0;
 }
 
@@ -217,29 +246,41 @@ static int on_ask(sd_event_source *source, int fd, uint32_t revents, void *userd
 	return 0;
 }
 
+/* Systemd did not take the scope away in time. */
+static void on_scope_stays(struct run *r)
+{
+	struct error e = ERROR_NULL;
+
+	scope_stop(r->d->scopes, r->scope);
+	error_set(&e, -EBUSY, "%s is still there; uid %u is not used again before it is gone",
+		  r->scope, r->uid);
+	journal_error("%s", e.text);
+	if (r->state == RUN_ENDING) {
+		r->report.ended = ENDED_UNKILLABLE;
+		journal_once(r);
+		run_refuse(r, PAIR_END, &e);
+	}
+	r->state = RUN_STUCK;
+	run_set_timer(r, SCOPE_USEC);
+}
+
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct run *r = userdata;
-	struct error e = ERROR_NULL;
 
 	(void)source;
 	(void)usec;
 	if (r->state == RUN_WAITING) {
 		asks_stop_waiting(r);
+	} else if (!r->has_scope) {
+		kill_supervisor(r);
 	} else if (r->state < RUN_RUNNING) {
 		kill_supervisor(r);
+		lose(r);
 	} else if (run_scope_is_gone(r)) {
 		run_finish(r);
 	} else {
-		scope_stop(r->d->scopes, r->scope);
-		error_set(&e, -EBUSY,
-			  "%s is still there; uid %u is not used again before it is gone", r->scope,
-			  r->uid);
-		journal_error("%s", e.text);
-		if (r->state == RUN_ENDING)
-			run_refuse(r, &e);
-		r->state = RUN_STUCK;
-		run_set_timer(r, SCOPE_USEC);
+		on_scope_stays(r);
 	}
 	return 0;
 }
@@ -258,8 +299,9 @@ static int watch(struct run *r)
 	return ret;
 }
 
-/* The parent keeps nothing of the peer: closing or reading what it sent could block. */
-static int fork_supervisor(struct run *r, int client, bool refuse)
+/* The supervisor accepts the connection itself: the daemon never has a descriptor of a peer, and so
+ * never the last one, whose closing could block it with whatever the peer had sent along. */
+static int fork_supervisor(struct run *r)
 {
 	int ends[2];
 
@@ -267,9 +309,10 @@ static int fork_supervisor(struct run *r, int client, bool refuse)
 		return -errno;
 	r->supervisor = fork();
 	if (r->supervisor == 0)
-		supervisor_main(client, ends[1], refuse ? NULL : &r->d->filter);
+		supervisor_main(r->d->listen_fd, ends[1], &r->d->filter);
 	close(ends[1]);
 	if (r->supervisor < 0) {
+		r->supervisor = 0;
 		close(ends[0]);
 		return -errno;
 	}
@@ -277,7 +320,7 @@ static int fork_supervisor(struct run *r, int client, bool refuse)
 	return 0;
 }
 
-static struct run *run_new(struct daemon *d, const struct caller *caller)
+static struct run *run_new(struct daemon *d)
 {
 	struct run *r = calloc(1, sizeof(*r)), *last = find_last(d);
 
@@ -285,34 +328,32 @@ static struct run *run_new(struct daemon *d, const struct caller *caller)
 		return NULL;
 	r->d = d;
 	r->pair = -1;
-	r->caller = *caller;
+	r->caller.uid = (uid_t)-1; /* until PAIR_HELLO */
 	r->serial = ++d->last_serial;
 	*(last ? &last->next : &d->runs) = r;
-	if (++d->n_runs >= runs_max(d))
-		sd_event_source_set_enabled(d->listener, SD_EVENT_OFF);
+	d->n_runs++;
 	return r;
 }
 
-void runs_accept(struct daemon *d, int client)
+void runs_listen(struct daemon *d)
 {
-	struct caller caller;
-	struct run *r;
-	int ret = caller_of(client, &caller);
+	sd_event_source_set_enabled(
+		d->listener, d->stopping || d->n_runs >= runs_max(d) ? SD_EVENT_OFF : SD_EVENT_ON);
+}
 
-	if (ret < 0 || !(r = run_new(d, &caller))) {
-		close(client);
-		return;
-	}
-	ret = fork_supervisor(r, client,
-			      run_count_of_caller(r, false) >=
-				      access_find(d->config, &caller)->max_connections);
+int runs_accept(struct daemon *d)
+{
+	struct run *r = run_new(d);
+	int ret = r ? fork_supervisor(r) : -ENOMEM;
+
 	if (ret == 0)
 		ret = watch(r);
-	close(client);
-	if (ret < 0) {
-		journal_error("no supervisor for a connection of uid %u: %s", caller.uid,
-			      strerror(-ret));
+	if (ret < 0 && r) {
 		kill_supervisor(r);
 		run_free(r);
 	}
+	/* One at a time: until the supervisor has accepted, the connection is still there to see.
+	 */
+	sd_event_source_set_enabled(d->listener, SD_EVENT_OFF);
+	return ret;
 }

@@ -7,14 +7,15 @@
 
 #include "governor/daemon.h"
 
-/* Forks the supervisor of a new connection. Takes @client over. */
-void runs_accept(struct daemon *d, int client);
+/* Somebody connected: forks a supervisor, which accepts. The listener is off until it has said
+ * hello. A negative errno when there is none: the connection waits, try again later. */
+int runs_accept(struct daemon *d);
+
+/* Switches the listener on, unless the daemon stops or has as many connections as it holds. */
+void runs_listen(struct daemon *d);
 
 /* Systemd removed the cgroup directory @name from the profile's slice. */
 void runs_scope_gone(struct daemon *d, const char *name);
 
 /* Tells all supervisors to end their guests. */
 void runs_stop_all(struct daemon *d, enum ended reason);
-
-/* No more connections than this are held at once, whoever they belong to. */
-uint32_t runs_max(const struct daemon *d);

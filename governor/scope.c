@@ -31,6 +31,7 @@ struct job {
 	sd_bus_slot *call;
 	char path[JOB_PATH_MAX]; /* "" until systemd answered the call */
 	struct scopes *scopes;
+	bool lost; /* the connection that it was asked on is gone */
 };
 
 struct scopes {
@@ -127,14 +128,47 @@ static int on_started(sd_bus_message *m, void *userdata, sd_bus_error *unused)
 
 /* ---- the bus ---- */
 
-static void disconnect(struct scopes *s)
+static struct job *find_lost(struct scopes *s)
+{
+	struct job *j = s->jobs;
+
+	while (j && !j->lost)
+		j = j->next;
+	return j;
+}
+
+/* No answer will come for what was asked on the old connection. The callbacks may want the bus
+ * again and ask anew: those jobs are not lost. */
+static void fail_jobs(struct scopes *s)
 {
 	struct error e = ERROR_NULL;
+	struct job *j;
 
-	s->bus = sd_bus_close_unref(s->bus);
 	error_set(&e, -ECONNRESET, "the connection to systemd was lost");
-	while (s->jobs)
-		job_done(s->jobs, -ECONNRESET, &e);
+	for (j = s->jobs; j; j = j->next)
+		j->lost = true;
+	while ((j = find_lost(s)))
+		job_done(j, -ECONNRESET, &e);
+}
+
+static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *unused)
+{
+	(void)m;
+	(void)unused;
+	fail_jobs(userdata);
+	return 0;
+}
+
+static int match_signals(struct scopes *s)
+{
+	int r = sd_bus_match_signal_async(s->bus, NULL, MANAGER_NAME, MANAGER_PATH,
+					  MANAGER_INTERFACE, "JobRemoved", on_job_removed, NULL, s);
+
+	return r < 0 ? r
+		     : sd_bus_match_signal(s->bus, NULL, "org.freedesktop.DBus.Local",
+					   "/org/freedesktop/DBus/Local",
+					   "org.freedesktop.DBus.Local", "Disconnected",
+					   on_disconnected, s);
 }
 
 static int connect_bus(struct scopes *s, struct error *e)
@@ -143,16 +177,17 @@ static int connect_bus(struct scopes *s, struct error *e)
 
 	if (s->bus && sd_bus_is_open(s->bus) > 0)
 		return 0;
-	disconnect(s);
+	s->bus = sd_bus_close_unref(s->bus);
+	fail_jobs(s);
+	if (s->bus) /* a callback was faster */
+		return 0;
 	r = sd_bus_open_system(&s->bus);
 	if (r < 0)
 		return error_errno(e, r,
 				   "no connection to the system bus; is dbus.service running?");
 	r = sd_bus_attach_event(s->bus, s->event, SD_EVENT_PRIORITY_NORMAL);
-	if (r == 0)
-		r = sd_bus_match_signal_async(s->bus, NULL, MANAGER_NAME, MANAGER_PATH,
-					      MANAGER_INTERFACE, "JobRemoved", on_job_removed, NULL,
-					      s);
+	if (r >= 0)
+		r = match_signals(s);
 	return r < 0 ? error_errno(e, r, "the system bus cannot be used") : 0;
 }
 

@@ -13,7 +13,9 @@
 #include <seccomp.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/fd.h"
@@ -23,10 +25,12 @@
 #define ABSENT	    SCMP_ACT_ERRNO(ENOSYS)
 #define LOWER_HALF  UINT32_MAX
 #define TYPE_MASK   0xf	 /* the rest are SOCK_CLOEXEC and SOCK_NONBLOCK */
+#define FCHMODAT2   452	 /* Linux 6.6, newer than this libseccomp */
 #define PROGRAM_MAX 4096 /* instructions: BPF_MAXINSNS */
 
 #define ARG_IS(arg, value)   SCMP_CMP64(arg, SCMP_CMP_MASKED_EQ, LOWER_HALF, value)
 #define ARG_ABOVE(arg, most) SCMP_CMP64(arg, SCMP_CMP_GT, most, 0)
+#define HAS_BIT(arg, bit)    SCMP_CMP64(arg, SCMP_CMP_MASKED_EQ, bit, bit)
 #define TYPE_IS(value)	     SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, TYPE_MASK, value)
 
 static const struct {
@@ -36,7 +40,7 @@ static const struct {
 	{ SCMP_SYS(add_key), DENY },	    { SCMP_SYS(request_key), DENY },
 	{ SCMP_SYS(keyctl), DENY },	    { SCMP_SYS(io_uring_setup), DENY },
 	{ SCMP_SYS(io_uring_enter), DENY }, { SCMP_SYS(io_uring_register), DENY },
-	{ SCMP_SYS(clone3), ABSENT },
+	{ SCMP_SYS(clone3), ABSENT },	    { SCMP_SYS(openat2), ABSENT },
 };
 
 static const int creators[] = { SCMP_SYS(socket), SCMP_SYS(socketpair) };
@@ -153,6 +157,66 @@ static int deny_joins(scmp_filter_ctx ctx)
 	return r;
 }
 
+/* A file with these bits outlives the run as a way back to the guest's uid, wherever a mount of the
+ * host's is not nosuid. */
+static const uint64_t id_bits[] = { S_ISUID, S_ISGID };
+
+static const struct {
+	int syscall;
+	unsigned int mode; /* which argument */
+} mode_setters[] = {
+	{ SCMP_SYS(chmod), 1 }, { SCMP_SYS(fchmod), 1 },  { SCMP_SYS(fchmodat), 2 },
+	{ FCHMODAT2, 2 },	{ SCMP_SYS(mkdir), 1 },	  { SCMP_SYS(mkdirat), 2 },
+	{ SCMP_SYS(mknod), 1 }, { SCMP_SYS(mknodat), 2 }, { SCMP_SYS(creat), 1 },
+};
+
+/* Here the mode counts only with a flag that makes a file; it may be garbage without. */
+static const struct {
+	int syscall;
+	unsigned int flags, mode;
+} openers[] = { { SCMP_SYS(open), 1, 2 }, { SCMP_SYS(openat), 2, 3 } };
+
+static const uint64_t making_flags[] = { O_CREAT, O_TMPFILE & ~O_DIRECTORY };
+
+static int deny_id_bit(scmp_filter_ctx ctx, uint64_t bit)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(mode_setters) && r == 0; i++)
+		r = seccomp_rule_add(ctx, DENY, mode_setters[i].syscall, 1,
+				     HAS_BIT(mode_setters[i].mode, bit));
+	for (size_t i = 0; i < ARRAY_SIZE(openers) && r == 0; i++)
+		for (size_t f = 0; f < ARRAY_SIZE(making_flags) && r == 0; f++)
+			r = seccomp_rule_add(ctx, DENY, openers[i].syscall, 2,
+					     HAS_BIT(openers[i].flags, making_flags[f]),
+					     HAS_BIT(openers[i].mode, bit));
+	return r;
+}
+
+static int deny_id_bits(scmp_filter_ctx ctx)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(id_bits) && r == 0; i++)
+		r = deny_id_bit(ctx, id_bits[i]);
+	return r;
+}
+
+/* RLIMIT_CORE stays 1: with 0 a core_pattern pipe helper would be run, as root (core(5)). */
+static int deny_core_limit(scmp_filter_ctx ctx)
+{
+	int r = seccomp_rule_add(ctx, DENY, SCMP_SYS(setrlimit), 1, ARG_IS(0, RLIMIT_CORE));
+
+	if (r == 0)
+		r = seccomp_rule_add(ctx, DENY, SCMP_SYS(prlimit64), 2, ARG_IS(1, RLIMIT_CORE),
+				     SCMP_CMP64(2, SCMP_CMP_NE, 0, 0));
+	return r;
+}
+
+static int (*const rules[])(scmp_filter_ctx ctx) = {
+	deny_user_namespaces, deny_sockets, deny_joins, deny_id_bits, deny_core_limit,
+};
+
 static int add_rules(scmp_filter_ctx ctx)
 {
 	int r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, DENY);
@@ -161,12 +225,8 @@ static int add_rules(scmp_filter_ctx ctx)
 		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* binary tree */
 	for (size_t i = 0; i < ARRAY_SIZE(whole_calls) && r == 0; i++)
 		r = seccomp_rule_add(ctx, whole_calls[i].action, whole_calls[i].syscall, 0);
-	if (r == 0)
-		r = deny_user_namespaces(ctx);
-	if (r == 0)
-		r = deny_sockets(ctx);
-	if (r == 0)
-		r = deny_joins(ctx);
+	for (size_t i = 0; i < ARRAY_SIZE(rules) && r == 0; i++)
+		r = rules[i](ctx);
 	return r;
 }
 

@@ -6,6 +6,7 @@
 #include <linux/close_range.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -168,35 +169,74 @@ static void reset_signals(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
 		sigaction(ignored[i], &ignore, NULL);
-	sigaction(SIGALRM, &normal, NULL);
 	sigaction(SIGCHLD, &normal, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void keep_only(int client, int daemon)
+/* One connection of the listener's, or none when somebody gave up meanwhile. */
+static void accept_client(int listener, int daemon)
 {
-	int high = fcntl(client, F_DUPFD_CLOEXEC, 64), pair = fcntl(daemon, F_DUPFD_CLOEXEC, 64);
+	int high = fcntl(daemon, F_DUPFD_CLOEXEC, 64);
+	int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	int raised = client < 0 ? -1 : fcntl(client, F_DUPFD_CLOEXEC, 64);
 
-	if (high < 0 || pair < 0 || dup3(high, CLIENT_FD, O_CLOEXEC) < 0 ||
-	    dup3(pair, DAEMON_FD, O_CLOEXEC) < 0 || close_range(DAEMON_FD + 1, ~0U, 0) < 0)
-		_exit(1);
+	if (high < 0 || raised < 0 || dup3(raised, CLIENT_FD, O_CLOEXEC) < 0 ||
+	    dup3(high, DAEMON_FD, O_CLOEXEC) < 0 || close_range(DAEMON_FD + 1, ~0U, 0) < 0)
+		_exit(0);
 }
 
-void supervisor_main(int client, int daemon, const struct sock_fprog *filter)
+/* Tells the daemon who calls; it may have too many of them already. */
+static int say_hello(struct error *e)
+{
+	struct pair_ask ask = { .verb = PAIR_HELLO };
+	struct pair_reply reply;
+	int r = caller_of(CLIENT_FD, &ask.caller);
+
+	if (r < 0)
+		return error_errno(e, r, "the caller cannot be identified");
+	return pair_call(DAEMON_FD, &ask, &reply, e);
+}
+
+/* ---- the deadline ---- */
+
+/* What is sent when a descriptor of the peer's blocks whoever touches it: made before, since a
+ * signal handler may only send it. */
+static WIRE_BUFFER(too_late);
+static ssize_t too_late_len;
+
+static void on_deadline(int signal)
+{
+	(void)signal;
+	if (too_late_len > 0)
+		send(CLIENT_FD, too_late, (size_t)too_late_len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	_exit(1);
+}
+
+static void set_deadline(void)
+{
+	struct sigaction action = { .sa_handler = on_deadline };
+	struct answer a = { .count = 0 };
+
+	snprintf(a.text, sizeof(a.text),
+		 "the request, or a descriptor that came with it, took more than %d s to look at",
+		 REQUEST_DEADLINE_SEC);
+	too_late_len = wire_encode(WIRE_REFUSED, answer_fields, answer_n_fields, &a, too_late,
+				   sizeof(too_late));
+	sigaction(SIGALRM, &action, NULL);
+	alarm(REQUEST_DEADLINE_SEC);
+}
+
+void supervisor_main(int listener, int daemon, const struct sock_fprog *filter)
 {
 	struct call call = { .filter = filter };
 	struct error e = ERROR_NULL;
 
 	reset_signals();
-	keep_only(client, daemon);
+	accept_client(listener, daemon);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	alarm(REQUEST_DEADLINE_SEC);
-	if (!filter)
-		error_set(&e, -EDQUOT,
-			  "too many connections of this user at once, see [access] "
-			  "max-connections");
-	if (!filter || dispatch(&call, &e) < 0)
+	set_deadline();
+	if (say_hello(&e) < 0 || dispatch(&call, &e) < 0)
 		refuse(&e);
 	_exit(0);
 }

@@ -9,8 +9,7 @@
 
 #define REQUEST_DEADLINE_SEC 5 /* for the request to arrive and be looked at */
 
-/* Serves the connection to its end. @client and @daemon are the only descriptors that stay open
- * besides 0, 1 and 2. Without a @filter the caller has too many connections and is told so.
- * Never returns. */
-void supervisor_main(int client, int daemon, const struct sock_fprog *filter)
+/* Accepts one connection from @listener and serves it to its end. The connection and @daemon are
+ * the only descriptors that stay open besides 0, 1 and 2. Never returns. */
+void supervisor_main(int listener, int daemon, const struct sock_fprog *filter)
 	__attribute__((noreturn));

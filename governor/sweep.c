@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "common/fd.h"
+#include "governor/cgroup.h"
 
 #define ROUNDS	 100
 #define ROUND_NS 100000000 /* 0.1 s */
@@ -43,8 +44,7 @@ static int kill_scopes(const char *path, char *last, size_t size, struct error *
 		fd = openat(dirfd(slice), entry->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0)
 			continue; /* gone meanwhile */
-		write_file_at(fd, "cpu.max", "max");
-		write_file_at(fd, "cgroup.kill", "1");
+		cgroup_kill_scope(fd);
 		snprintf(last, size, "%s", entry->d_name);
 		n++;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * `harpe-gov config`: the daemon's program knows the configuration, so it is the one that looks, and
- * this command line does not pay for a parser at every run.
+ * `harpe-gov config`: the daemon's program knows the configuration, so it is the one that looks,
+ * and this command line does not pay for a parser at every run.
  */
 #include <errno.h>
 #include <stddef.h>

@@ -155,7 +155,7 @@ static int mount_private(const struct private_directory *d, uint64_t bytes, stru
 	return 0;
 }
 
-/* Fails for no other reason than that the kernel or the host has none to hide. */
+/* No error when the kernel or the host has none that would have to be hidden. */
 static int mount_mqueue(struct error *e)
 {
 	if (mount("mqueue", "/dev/mqueue", "mqueue", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0 ||

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -70,11 +71,20 @@ static enum ended daemon_says(int daemon)
 	return ENDED_GOVERNOR_LOST;
 }
 
-enum { P_GUEST, P_WALL, P_CPU, P_DAEMON, P_CLIENT, P_COUNT };
+/* Or end of file? */
+static bool has_message(int control)
+{
+	char byte;
+
+	return recv(control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+enum { P_CONTROL, P_GUEST, P_WALL, P_CPU, P_DAEMON, P_CLIENT, P_COUNT };
 
 static enum ended wait_for_end(const struct watch *w, int wall, int cpu)
 {
 	struct pollfd p[P_COUNT] = {
+		[P_CONTROL] = { .fd = w->control, .events = POLLIN },
 		[P_GUEST] = { .fd = w->pidfd, .events = POLLIN },
 		[P_WALL] = { .fd = wall, .events = POLLIN },
 		[P_CPU] = { .fd = cpu, .events = POLLIN },
@@ -88,6 +98,10 @@ static enum ended wait_for_end(const struct watch *w, int wall, int cpu)
 				continue;
 			return ENDED_GOVERNOR_LOST;
 		}
+		if (p[P_CONTROL].revents & POLLIN && has_message(w->control))
+			return ENDED_SETUP_FAILED;
+		if (p[P_CONTROL].revents)
+			p[P_CONTROL].fd = -1; /* closed: the command runs, or its process is dead */
 		if (p[P_GUEST].revents)
 			return ENDED_EXITED;
 		if (p[P_DAEMON].revents)

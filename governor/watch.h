@@ -10,10 +10,12 @@
 
 struct watch {
 	int pidfd;	    /* the guest's first process */
+	int control;	    /* to it: a message means that execve(2) failed */
 	int client, daemon; /* the two whose end is the guest's end */
 	const struct cgroup *cgroup;
 	uint64_t wall_usec, cpu_usec; /* limits from now on; LIMIT_INFINITY = none */
 };
 
-/* ENDED_EXITED means only that the first process is gone; the counters say why. */
+/* ENDED_SETUP_FAILED: there is a message on the control socket. ENDED_EXITED means only that the
+ * first process is gone; the counters say why. */
 enum ended watch_guest(const struct watch *w, struct error *e);

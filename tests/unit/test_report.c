@@ -28,6 +28,7 @@ static void fill(struct report *r)
 	r->throttled_usec = 0;
 	r->memory_peak = 1 << 20;
 	r->memory_oom_kills = 0;
+	r->memory_limit_hits = 0;
 	r->pids_peak = 2;
 	r->pids_refused = 0;
 	r->left_processes = 1;
@@ -52,7 +53,7 @@ static void prints_json(void **state)
 			    "\"started_usec\":1700000000000000,\"wall_usec\":2000000,"
 			    "\"cpu\":{\"usage_usec\":300,\"user_usec\":200,\"system_usec\":100,"
 			    "\"throttled_usec\":0},"
-			    "\"memory\":{\"peak_bytes\":1048576,\"oom_kills\":0},"
+			    "\"memory\":{\"peak_bytes\":1048576,\"oom_kills\":0,\"limit_hits\":0},"
 			    "\"pids\":{\"peak\":2,\"refused_forks\":0,\"left_at_end\":1},"
 			    "\"drops\":{\"uid\":4,\"slice\":5},"
 			    "\"limits\":{\"memory_bytes\":67108864,\"swap_bytes\":0,"
@@ -189,6 +190,7 @@ static void says_why(void **state)
 		r.ended = sentences[i].ended;
 		r.exit_code = sentences[i].code;
 		r.memory_oom_kills = 2;
+		r.memory_limit_hits = 1;
 		r.memory_peak = 64 << 20;
 		r.cpu_usec = 1512345;
 		r.limits.value[LIMIT_CPU_TIME] = 1500000;
