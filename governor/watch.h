@@ -9,7 +9,7 @@
 #include "governor/cgroup.h"
 
 struct watch {
-	int pidfd;	    /* the guest's first process */
+	int pidfd;	    /* the guest's first process: gets the signals that the client sends */
 	int client, daemon; /* the two whose end is the guest's end */
 	const struct cgroup *cgroup;
 	uint64_t wall_usec, cpu_usec; /* limits from now on; LIMIT_INFINITY = none */
