@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -41,6 +42,24 @@ const struct wire_field answer_fields[] = {
 	WIRE_FIELD(2, WIRE_STRING, struct answer, text),
 };
 const size_t answer_n_fields = ARRAY_SIZE(answer_fields);
+
+const struct wire_field signal_fields[] = {
+	WIRE_FIELD(1, WIRE_U32, struct signal_order, number),
+};
+const size_t signal_n_fields = ARRAY_SIZE(signal_fields);
+
+const int passed_signals[] = {
+	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH,
+};
+const size_t n_passed_signals = ARRAY_SIZE(passed_signals);
+
+int signal_is_passed(uint32_t number)
+{
+	for (size_t i = 0; i < n_passed_signals; i++)
+		if ((uint32_t)passed_signals[i] == number)
+			return 1;
+	return 0;
+}
 
 const char *const guest_state_names[GUEST_STATE_COUNT] = {
 	[GUEST_STARTING] = "starting",

@@ -43,6 +43,16 @@ struct answer {
 	char text[ERROR_TEXT_MAX];
 };
 
+/* What WIRE_SIGNAL asks for: the guest's first process gets this signal. */
+struct signal_order {
+	uint32_t number;
+};
+
+/* The signals that a client may pass on; no others are taken from it. */
+extern const int passed_signals[];
+extern const size_t n_passed_signals;
+int signal_is_passed(uint32_t number);
+
 enum guest_state { GUEST_STARTING, GUEST_RUNNING, GUEST_ENDING, GUEST_STATE_COUNT };
 extern const char *const guest_state_names[GUEST_STATE_COUNT];
 
@@ -64,6 +74,8 @@ extern const struct wire_field request_fields[];
 extern const size_t request_n_fields;
 extern const struct wire_field answer_fields[];
 extern const size_t answer_n_fields;
+extern const struct wire_field signal_fields[];
+extern const size_t signal_n_fields;
 extern const struct wire_field guest_row_fields[];
 extern const size_t guest_row_n_fields;
 

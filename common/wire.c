@@ -58,7 +58,7 @@ int wire_type(const void *buf, size_t len, struct error *e)
 				 nlh->nlmsg_seq, WIRE_VERSION);
 	if (nlh->nlmsg_flags != 0 || nlh->nlmsg_pid != 0)
 		return error_set(e, -EPROTO, "message header has unknown flags");
-	if (nlh->nlmsg_type < WIRE_RUN || nlh->nlmsg_type > WIRE_REFUSED)
+	if (nlh->nlmsg_type < WIRE_RUN || nlh->nlmsg_type > WIRE_TYPE_LAST)
 		return error_set(e, -EPROTO, "message of unknown type %u", nlh->nlmsg_type);
 	return nlh->nlmsg_type;
 }

@@ -26,7 +26,7 @@
 #define WIRE_BUFFER(name) _Alignas(8) char name[WIRE_SIZE_MAX]
 
 enum wire_type {
-	/* client -> supervisor; one per connection */
+	/* client -> supervisor; one per connection, but WIRE_SIGNAL */
 	WIRE_RUN = 16, /* struct request, with descriptors (enum run_fd) */
 	WIRE_PS,       /* struct request: nothing; answered by WIRE_GUEST ... WIRE_DONE */
 	WIRE_KILL,     /* struct request: target; answered by WIRE_DONE or WIRE_REFUSED */
@@ -35,6 +35,9 @@ enum wire_type {
 	WIRE_GUEST,   /* struct guest_row */
 	WIRE_DONE,    /* struct answer: count of guests acted on */
 	WIRE_REFUSED, /* struct answer: text, one sentence */
+	/* client -> supervisor, behind WIRE_RUN, as often as it likes; never answered */
+	WIRE_SIGNAL, /* struct signal_order */
+	WIRE_TYPE_LAST = WIRE_SIGNAL,
 };
 
 enum wire_kind {

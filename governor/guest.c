@@ -17,9 +17,9 @@
 #include "governor/cgroup.h"
 #include "governor/child.h"
 #include "governor/confine.h"
+#include "governor/deadline.h"
 #include "governor/pair.h"
 #include "governor/stdio_check.h"
-#include "governor/supervisor.h"
 #include "governor/view.h"
 #include "governor/watch.h"
 
@@ -66,7 +66,7 @@ static int check_descriptors(struct guest *g, struct error *e)
 		r = stdio_check(fds[RUN_FD_STDIN + i], names[i], e);
 	if (r == 0)
 		r = view_cwd_open(fds[RUN_FD_CWD], fds[RUN_FD_MNTNS], &g->cwd, e);
-	alarm(0);
+	deadline_end();
 	return r;
 }
 
@@ -147,9 +147,9 @@ static int start_child(struct guest *g, struct error *e)
 	if (g->child < 0)
 		return error_errno(e, -errno, "the guest's process cannot be made");
 	setsockopt(g->control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	alarm(REQUEST_DEADLINE_SEC); /* closing a hostile descriptor can block */
+	deadline_begin(); /* closing a hostile descriptor can block */
 	close_all(fds, RUN_FD_COUNT);
-	alarm(0);
+	deadline_end();
 	return 0;
 }
 
@@ -208,6 +208,7 @@ static int release(struct guest *g, struct error *e)
 {
 	char go = CHILD_GO;
 
+	deadline_silence();
 	if (send(g->control, &go, 1, MSG_NOSIGNAL) != 1)
 		return error_errno(e, -errno, "the guest's process cannot be released");
 	g->report->started_usec = clock_usec(CLOCK_REALTIME);

@@ -107,23 +107,18 @@ static struct pollfd relay_poll(const struct relay *r)
 	return (struct pollfd){ .fd = r->from, .events = POLLIN };
 }
 
-static int in_use(const struct relays *r)
-{
-	return r->relay[0].from >= 0 || r->relay[1].from >= 0 || r->relay[2].from >= 0;
-}
-
-void relays_copy(struct relays *r, int sock)
+int relays_copy(struct relays *r, int sock, const sigset_t *waiting)
 {
 	struct pollfd fds[4] = { [3] = { .fd = sock, .events = POLLIN } };
 
-	while (in_use(r)) {
+	for (;;) {
 		for (int i = 0; i < 3; i++)
 			fds[i] = relay_poll(&r->relay[i]);
 		fds[3].revents = 0;
-		if (poll(fds, 4, -1) < 0)
-			continue;
+		if (ppoll(fds, 4, NULL, waiting) < 0)
+			return errno != EINTR;
 		if (fds[3].revents)
-			return;
+			return 1;
 		for (int i = 0; i < 3; i++)
 			if (fds[i].fd >= 0 && fds[i].revents)
 				relay_step(&r->relay[i]);

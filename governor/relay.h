@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <signal.h>
 #include <stddef.h>
 
 #include "common/error.h"
@@ -34,8 +35,9 @@ int relays_open(struct relays *r, int fds[3], struct error *e);
 /* To be called once the guest's ends were sent. */
 void relays_close_guest_ends(struct relays *r);
 
-/* Copies until @sock is readable or closed. Returns at once when there is nothing to copy. */
-void relays_copy(struct relays *r, int sock);
+/* Copies until @sock is readable or closed (1), or until a signal came that @waiting lets through
+ * (0). */
+int relays_copy(struct relays *r, int sock, const sigset_t *waiting);
 
 /* Copies what is still in the pipes. It does not wait for their end: the guest is gone, but it may
  * have passed its stdout to another process. */

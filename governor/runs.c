@@ -13,11 +13,12 @@
 
 #include "common/fd.h"
 #include "governor/cgroup.h"
+#include "governor/deadline.h"
 #include "governor/journal.h"
 #include "governor/run.h"
 #include "governor/supervisor.h"
 
-#define REQUEST_USEC ((REQUEST_DEADLINE_SEC + 1) * USEC_PER_SEC)
+#define REQUEST_USEC ((DEADLINE_SEC + 1) * USEC_PER_SEC)
 
 /* No more connections than this are held at once, whoever they belong to. */
 static uint32_t runs_max(const struct daemon *d)

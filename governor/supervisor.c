@@ -6,7 +6,6 @@
 #include <linux/close_range.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -15,6 +14,7 @@
 #include "common/fd.h"
 #include "common/request.h"
 #include "common/wire.h"
+#include "governor/deadline.h"
 #include "governor/guest.h"
 #include "governor/pair.h"
 
@@ -198,35 +198,6 @@ static int say_hello(struct error *e)
 	return pair_call(DAEMON_FD, &ask, &reply, e);
 }
 
-/* ---- the deadline ---- */
-
-/* What is sent when a descriptor of the peer's blocks whoever touches it: made before, since a
- * signal handler may only send it. */
-static WIRE_BUFFER(too_late);
-static ssize_t too_late_len;
-
-static void on_deadline(int signal)
-{
-	(void)signal;
-	if (too_late_len > 0)
-		send(CLIENT_FD, too_late, (size_t)too_late_len, MSG_NOSIGNAL | MSG_DONTWAIT);
-	_exit(1);
-}
-
-static void set_deadline(void)
-{
-	struct sigaction action = { .sa_handler = on_deadline };
-	struct answer a = { .count = 0 };
-
-	snprintf(a.text, sizeof(a.text),
-		 "the request, or a descriptor that came with it, took more than %d s to look at",
-		 REQUEST_DEADLINE_SEC);
-	too_late_len = wire_encode(WIRE_REFUSED, answer_fields, answer_n_fields, &a, too_late,
-				   sizeof(too_late));
-	sigaction(SIGALRM, &action, NULL);
-	alarm(REQUEST_DEADLINE_SEC);
-}
-
 void supervisor_main(int listener, int daemon, const struct sock_fprog *filter)
 {
 	struct call call = { .filter = filter };
@@ -235,7 +206,8 @@ void supervisor_main(int listener, int daemon, const struct sock_fprog *filter)
 	reset_signals();
 	accept_client(listener, daemon);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	set_deadline();
+	deadline_prepare(CLIENT_FD);
+	deadline_begin();
 	if (say_hello(&e) < 0 || dispatch(&call, &e) < 0)
 		refuse(&e);
 	_exit(0);

@@ -7,8 +7,6 @@
 
 #include <linux/filter.h>
 
-#define REQUEST_DEADLINE_SEC 5 /* for the request to arrive and be looked at */
-
 /* Accepts one connection from @listener and serves it to its end. The connection and @daemon are
  * the only descriptors that stay open besides 0, 1 and 2. Never returns. */
 void supervisor_main(int listener, int daemon, const struct sock_fprog *filter)

@@ -2,8 +2,9 @@
 /*
  * `harpe-gov run`. The client asks, hands over descriptors and waits for one message; the
  * supervisor is the parent of the guest. When the client dies the supervisor sees the connection
- * close and kills the guest; when SIGINT, SIGTERM or SIGHUP arrives the client closes its direction
- * only, waits for the report, writes it and then dies of that signal.
+ * close and kills the guest. Signals to the client are the guest's: it decides what they do, and
+ * the client ends as the guest does. Those that come before the guest runs wait in the connection
+ * until it does.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,7 @@
 #include "governor/connect.h"
 #include "governor/relay.h"
 #include "governor/report_file.h"
+#include "governor/signals.h"
 #include "governor/verb.h"
 
 #define STATUS_FAILED 125 /* the governor failed, or the command line is wrong */
@@ -42,35 +44,8 @@ struct run {
 	struct relays relays;
 	int fds[RUN_FD_COUNT]; /* the standard streams are borrowed */
 	int sock;
+	sigset_t waiting; /* the caller's signal mask, in force while waiting */
 };
-
-/* ---- signals ---- */
-
-static const int end_signals[] = { SIGINT, SIGTERM, SIGHUP };
-static volatile sig_atomic_t caught;
-static int caught_sock = -1;
-
-static void on_end_signal(int signal)
-{
-	caught = signal;
-	shutdown(caught_sock, SHUT_WR);
-}
-
-/* The second signal of a kind kills the client at once. What the caller ignores stays ignored. */
-static void watch_signals(int sock)
-{
-	struct sigaction action = { .sa_handler = on_end_signal,
-				    .sa_flags = SA_RESTART | SA_RESETHAND };
-	struct sigaction old;
-
-	caught_sock = sock;
-	for (size_t i = 0; i < ARRAY_SIZE(end_signals); i++) {
-		sigaction(end_signals[i], &action, &old);
-		if (old.sa_handler == SIG_IGN)
-			sigaction(end_signals[i], &old, NULL);
-	}
-	signal(SIGPIPE, SIG_IGN);
-}
 
 /* ---- the request ---- */
 
@@ -162,7 +137,8 @@ static int ask(struct run *run, const char *socket, char **argv, struct error *e
 	r = run->sock = connect_daemon(socket, e);
 	if (r < 0)
 		return r;
-	watch_signals(run->sock);
+	signals_catch(&run->waiting);
+	signal(SIGPIPE, SIG_IGN);
 	r = collect_fds(run, argv, e);
 	if (r < 0)
 		return r;
@@ -188,13 +164,34 @@ static int take_refusal(struct run *run, const void *buf, size_t len, struct err
 	return 0;
 }
 
+/* One that finds the connection full of others is dropped, as a signal that is pending already. */
+static void pass_signal(const struct run *run, int number)
+{
+	struct signal_order order = { .number = (uint32_t)number };
+	WIRE_BUFFER(buf);
+	ssize_t n =
+		wire_encode(WIRE_SIGNAL, signal_fields, signal_n_fields, &order, buf, sizeof(buf));
+
+	if (n > 0)
+		send(run->sock, buf, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void wait_readable(struct run *run)
+{
+	int number;
+
+	while (!relays_copy(&run->relays, run->sock, &run->waiting))
+		while ((number = signals_next()) != 0)
+			pass_signal(run, number);
+}
+
 static int wait_answer(struct run *run, struct error *e)
 {
 	WIRE_BUFFER(buf);
 	ssize_t n;
 	int type;
 
-	relays_copy(&run->relays, run->sock);
+	wait_readable(run);
 	n = receive_answer(run->sock, buf, e);
 	relays_drain(&run->relays);
 	if (n < 0)
@@ -230,19 +227,19 @@ static void fail_report(struct run *run, enum ended ended, uint32_t guest_ran,
 static int finish(struct run *run)
 {
 	const struct report *report = &run->report;
-	int interrupted = caught && report->ended == ENDED_CALLER_GONE;
 	char sentence[2 * ERROR_TEXT_MAX];
 	struct error e;
 	int r;
 
 	r = report_file_write(&run->file, report, &e);
-	if (!interrupted && report_sentence(report, sentence, sizeof(sentence)))
+	signals_release();
+	if (report_sentence(report, sentence, sizeof(sentence)))
 		complain(sentence);
 	if (r < 0) {
 		complain(e.text);
 		return STATUS_FAILED;
 	}
-	return interrupted ? -caught : report_exit_status(report);
+	return report_exit_status(report);
 }
 
 static int run_guest(struct run *run, const char *socket, char **argv)
@@ -263,7 +260,6 @@ static void run_close(struct run *run)
 	close_sent(run);
 	relays_close(&run->relays);
 	report_file_close(&run->file);
-	caught_sock = -1;
 	close_fd(&run->sock);
 }
 

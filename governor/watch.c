@@ -6,10 +6,14 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "common/request.h"
+#include "common/wire.h"
+#include "governor/deadline.h"
 #include "governor/pair.h"
 
 #define CPU_CHECK_MIN_USEC 1000u /* the finest that is worth waking up for */
@@ -71,6 +75,53 @@ static enum ended daemon_says(int daemon)
 	return ENDED_GOVERNOR_LOST;
 }
 
+/* One message without its descriptors: what the kernel drops with them may be hostile and block, so
+ * the deadline is running. Returns the length, 0 at the end, a negative errno. */
+static ssize_t receive_bare(int client, void *buf)
+{
+	ssize_t n;
+
+	deadline_begin();
+	n = recv(client, buf, WIRE_SIZE_MAX, MSG_DONTWAIT | MSG_TRUNC);
+	n = n < 0 ? -errno : n;
+	deadline_end();
+	return n;
+}
+
+static int decode_signal(const void *buf, ssize_t len, struct error *e)
+{
+	struct signal_order order = { 0 };
+	int r = len > WIRE_SIZE_MAX ? -EPROTO : wire_type(buf, (size_t)len, e);
+
+	if (r != WIRE_SIGNAL)
+		return error_set(e, -EPROTO, "it sent something that is no signal");
+	r = wire_decode(signal_fields, signal_n_fields, buf, (size_t)len, &order, e);
+	if (r < 0)
+		return r;
+	if (!signal_is_passed(order.number))
+		return error_set(e, -EPROTO, "it sent signal %u, which is not passed on",
+				 order.number);
+	return (int)order.number;
+}
+
+/* 1 = the caller is gone, or makes no sense, which is the same: @e says what it sent. */
+static int serve_client(const struct watch *w, struct error *e)
+{
+	WIRE_BUFFER(buf);
+	ssize_t n = receive_bare(w->client, buf);
+	int number;
+
+	if (n == -EAGAIN || n == -EINTR)
+		return 0;
+	if (n <= 0)
+		return 1;
+	number = decode_signal(buf, n, e);
+	if (number < 0)
+		return 1;
+	syscall(SYS_pidfd_send_signal, w->pidfd, number, NULL, 0); /* ESRCH: it just ended */
+	return 0;
+}
+
 /* Or end of file? */
 static bool has_message(int control)
 {
@@ -81,7 +132,7 @@ static bool has_message(int control)
 
 enum { P_CONTROL, P_GUEST, P_WALL, P_CPU, P_DAEMON, P_CLIENT, P_COUNT };
 
-static enum ended wait_for_end(const struct watch *w, int wall, int cpu)
+static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct error *e)
 {
 	struct pollfd p[P_COUNT] = {
 		[P_CONTROL] = { .fd = w->control, .events = POLLIN },
@@ -110,7 +161,7 @@ static enum ended wait_for_end(const struct watch *w, int wall, int cpu)
 			return ENDED_WALL_CLOCK;
 		if (p[P_CPU].revents && check_cpu(w, cpu))
 			return ENDED_CPU_TIME;
-		if (p[P_CLIENT].revents)
+		if (p[P_CLIENT].revents && serve_client(w, e))
 			return ENDED_CALLER_GONE;
 	}
 }
@@ -128,5 +179,5 @@ enum ended watch_guest(const struct watch *w, struct error *e)
 		error_errno(e, r, "the guest's clocks cannot be started");
 		return ENDED_GOVERNOR_LOST;
 	}
-	return wait_for_end(w, wall, cpu);
+	return wait_for_end(w, wall, cpu, e);
 }

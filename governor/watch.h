@@ -9,7 +9,7 @@
 #include "governor/cgroup.h"
 
 struct watch {
-	int pidfd;	    /* the guest's first process */
+	int pidfd;	    /* the guest's first process: gets the signals that the client sends */
 	int control;	    /* to it: a message means that execve(2) failed */
 	int client, daemon; /* the two whose end is the guest's end */
 	const struct cgroup *cgroup;

@@ -263,7 +263,7 @@ static void refuses_bad_headers(void **state)
 	header_of(&m)->nlmsg_type = WIRE_RUN - 1;
 	assert_bad_header(&m);
 	start(&m);
-	header_of(&m)->nlmsg_type = WIRE_REFUSED + 1;
+	header_of(&m)->nlmsg_type = WIRE_TYPE_LAST + 1;
 	assert_bad_header(&m);
 	start(&m);
 	header_of(&m)->nlmsg_len = 0;

@@ -43,8 +43,8 @@ def as_agent(command, cwd="/home/agent", env=None, **options):
 
 
 class Result:
-    def __init__(self, process, report_path=None, timeout=120):
-        self.stdout, self.stderr = process.communicate(timeout=timeout)
+    def __init__(self, process, report_path=None, timeout=120, data=None):
+        self.stdout, self.stderr = process.communicate(data, timeout=timeout)
         self.status = process.returncode
         self.report = None
         if report_path and os.path.exists(report_path):

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The signals that `harpe-gov run` passes on to its guest. They are blocked but for the time of
+ * ppoll(2), so a handler has nothing to do but to note them; nine system calls per run, of which
+ * seven are needed in any case to see what the caller ignores: that stays ignored.
+ */
+#pragma once
+
+#include <signal.h>
+
+/* From now on they are noted. @ret_waiting is the mask for ppoll(2). */
+void signals_catch(sigset_t *ret_waiting);
+
+/* One that was noted, which is thereby forgotten; 0 when there is none. */
+int signals_next(void);
+
+/* They have their usual effect again: the guest is gone, and what is left to do may block. */
+void signals_release(void);

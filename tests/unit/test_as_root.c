@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What only root can try: children of the test become guests, and are judged from outside. Skipped
+ * without root; HARPE_TESTS_MUST_RUN=1 makes that a failure.
+ */
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "governor/confine.h"
+#include "governor/identity.h"
+
+#define UID	    3000000000u /* nobody's */
+#define STATUS_SIZE 8192
+
+struct child {
+	pid_t pid;
+	int hold; /* closed at the test's end, whatever that is: then it ends as well */
+};
+
+/* A child that has become what @become makes of it, and waits. */
+static struct child start(int (*become)(uint32_t uid, struct error *e), uint32_t uid)
+{
+	struct error e = ERROR_NULL;
+	int ready[2], hold[2];
+	pid_t pid;
+
+	assert_true(pipe(ready) == 0 && pipe(hold) == 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		close(hold[1]);
+		become(uid, &e);
+		write_whole(ready[1], &e, sizeof(e));
+		_exit(read(hold[0], &e, 1) != 0);
+	}
+	close(hold[0]);
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &e, sizeof(e)), sizeof(e));
+	close(ready[0]);
+	if (e.text[0])
+		fail_msg("%s", e.text);
+	return (struct child){ pid, hold[1] };
+}
+
+static void stop(const struct child *c)
+{
+	kill(c->pid, SIGKILL);
+	close(c->hold);
+	assert_int_equal(waitpid(c->pid, NULL, 0), c->pid);
+}
+
+static void read_of(pid_t pid, const char *file, char text[STATUS_SIZE])
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
+	assert_true(read_file_at(AT_FDCWD, path, text, STATUS_SIZE) >= 0);
+}
+
+static void assert_line(pid_t pid, const char *line)
+{
+	char status[STATUS_SIZE];
+
+	read_of(pid, "status", status);
+	assert_mentions(status, "\n", line, "\n");
+}
+
+/* Sets of capabilities, and of signals. */
+static void assert_empty(pid_t pid, const char *set)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "%s:\t0000000000000000", set);
+	assert_line(pid, line);
+}
+
+static int drop_bounding_set(uint32_t uid, struct error *e)
+{
+	(void)uid;
+	return confine_drop_bounding_set(e);
+}
+
+static void drops_the_bounding_set_only(void **state)
+{
+	char own[STATUS_SIZE], line[64];
+	const char *effective;
+	struct child c;
+
+	(void)state;
+	c = start(drop_bounding_set, UID);
+	read_of(getpid(), "status", own);
+	effective = strstr(own, "CapEff:");
+	assert_non_null(effective);
+	snprintf(line, sizeof(line), "%.*s", (int)strcspn(effective, "\n"), effective);
+	assert_line(c.pid, line);
+	assert_empty(c.pid, "CapBnd");
+	stop(&c);
+}
+
+static int set_capabilities(uint32_t bits)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { bits, bits, bits } };
+
+	return (int)syscall(SYS_capset, &header, data);
+}
+
+/* All that could survive the change of the uid. */
+static int become_uid_with_baggage(uint32_t uid, struct error *e)
+{
+	const gid_t groups[] = { 7, 8 };
+
+	if (setgroups(2, groups) < 0 || prctl(PR_SET_KEEPCAPS, 1) < 0 ||
+	    set_capabilities(1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_CHOWN) < 0 ||
+	    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_CHOWN, 0, 0) < 0)
+		return error_errno(e, -errno, "no baggage");
+	return confine_identity(uid, e);
+}
+
+static void takes_an_identity(void **state)
+{
+	static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapAmb" };
+	struct child c;
+
+	(void)state;
+	c = start(become_uid_with_baggage, UID);
+	assert_line(c.pid, "Uid:\t3000000000\t3000000000\t3000000000\t3000000000");
+	assert_line(c.pid, "Gid:\t3000000000\t3000000000\t3000000000\t3000000000");
+	assert_line(c.pid, "Groups:\t ");
+	assert_line(c.pid, "NoNewPrivs:\t1");
+	for (size_t i = 0; i < ARRAY_SIZE(sets); i++)
+		assert_empty(c.pid, sets[i]);
+	stop(&c);
+}
+
+/* Tries to get back what it had; whatever works is an error. */
+static int try_to_come_back(uint32_t uid, struct error *e)
+{
+	const gid_t group = 0;
+	int r = become_uid_with_baggage(uid, e);
+
+	if (r < 0)
+		return r;
+	if (setuid(0) == 0 || setresuid(-1u, 0, -1u) == 0 || setgid(0) == 0 ||
+	    setgroups(1, &group) == 0 || set_capabilities(1u << CAP_CHOWN) == 0)
+		return error_set(e, -EINVAL, "it came back");
+	prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0);
+	return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 0 : error_set(e, -EINVAL, "new privs");
+}
+
+static void cannot_come_back(void **state)
+{
+	struct child c;
+
+	(void)state;
+	c = start(try_to_come_back, UID);
+	assert_line(c.pid, "Uid:\t3000000000\t3000000000\t3000000000\t3000000000");
+	stop(&c);
+}
+
+static void ignore(int sig)
+{
+	(void)sig;
+}
+
+static int become_fresh(uint32_t uid, struct error *e)
+{
+	sigset_t all;
+
+	(void)uid;
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGRTMAX, SIG_IGN);
+	signal(SIGUSR1, ignore);
+	umask(0);
+	if (nice(5) < 0 || write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "500") < 0)
+		return error_set(e, -EINVAL, "not made stale");
+	return confine_reset_process(S_ISUID | 0327, e);
+}
+
+static void resets_the_process(void **state)
+{
+	char text[STATUS_SIZE];
+	struct child c;
+
+	(void)state;
+	c = start(become_fresh, UID);
+	assert_empty(c.pid, "SigBlk");
+	assert_empty(c.pid, "SigIgn");
+	assert_empty(c.pid, "SigCgt");
+	assert_line(c.pid, "Umask:\t0327");
+	read_of(c.pid, "oom_score_adj", text);
+	assert_string_equal(text, "0");
+	assert_int_equal(getsid(c.pid), c.pid);
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)c.pid), 0);
+	stop(&c);
+}
+
+/* What the process itself has, what is asked, what is to come of it. */
+static const struct {
+	int limit;
+	struct rlimit own, asked, want;
+} rlimits[] = {
+	{ RLIMIT_NOFILE, { 100, 200 }, { 300, 400 }, { 200, 200 } },
+	{ RLIMIT_NPROC, { 100, 200 }, { 10, 20 }, { 10, 20 } },
+	{ RLIMIT_FSIZE, { 100, 200 }, { 50, 40 }, { 40, 40 } },
+	{ RLIMIT_MEMLOCK, { 100, 200 }, { RLIM_INFINITY, RLIM_INFINITY }, { 200, 200 } },
+	{ RLIMIT_MSGQUEUE, { 100, 200 }, { 0, RLIM_INFINITY }, { 0, 200 } },
+	{ RLIMIT_CORE, { 100, 200 }, { 0, 0 }, { 1, 1 } },
+	{ RLIMIT_RTTIME, { RLIM_INFINITY, RLIM_INFINITY }, { 7, 8 }, { 7, 8 } },
+};
+
+static int become_limited(uint32_t uid, struct error *e)
+{
+	struct rlimit asked[GUEST_RLIMITS];
+
+	(void)uid;
+	for (int i = 0; i < GUEST_RLIMITS; i++)
+		asked[i] = (struct rlimit){ RLIM_INFINITY, RLIM_INFINITY };
+	for (size_t i = 0; i < ARRAY_SIZE(rlimits); i++) {
+		asked[rlimits[i].limit] = rlimits[i].asked;
+		if (setrlimit((__rlimit_resource_t)rlimits[i].limit, &rlimits[i].own) < 0)
+			return error_errno(e, -errno, "not prepared");
+	}
+	return confine_rlimits(asked, e);
+}
+
+static void limits_resources(void **state)
+{
+	struct rlimit got, own;
+	struct child c;
+
+	(void)state;
+	c = start(become_limited, UID);
+	for (size_t i = 0; i < ARRAY_SIZE(rlimits); i++) {
+		assert_int_equal(prlimit(c.pid, (__rlimit_resource_t)rlimits[i].limit, NULL, &got),
+				 0);
+		assert_memory_equal(&got, &rlimits[i].want, sizeof(got));
+	}
+	assert_int_equal(prlimit(c.pid, RLIMIT_STACK, NULL, &got), 0);
+	assert_int_equal(getrlimit(RLIMIT_STACK, &own), 0);
+	assert_int_equal(got.rlim_max, own.rlim_max);
+	stop(&c);
+}
+
+static int filter_syscalls(uint32_t uid, struct error *e)
+{
+	struct sock_fprog program;
+	int r = confine_compile(&program, e);
+
+	(void)uid;
+	if (r < 0)
+		return r;
+	r = confine_syscalls(&program, e);
+	confine_free(&program);
+	return r;
+}
+
+static int become_guest(uint32_t uid, struct error *e)
+{
+	int r = confine_drop_bounding_set(e);
+
+	if (r == 0)
+		r = confine_identity(uid, e);
+	return r == 0 ? filter_syscalls(uid, e) : r;
+}
+
+static int become_guest_with_bounding_set(uint32_t uid, struct error *e)
+{
+	int r = confine_identity(uid, e);
+
+	return r == 0 ? filter_syscalls(uid, e) : r;
+}
+
+static int become_guest_without_filter(uint32_t uid, struct error *e)
+{
+	int r = confine_drop_bounding_set(e);
+
+	return r == 0 ? confine_identity(uid, e) : r;
+}
+
+static const struct {
+	int (*become)(uint32_t uid, struct error *e);
+	const char *missing;
+} halves[] = {
+	{ become_guest_with_bounding_set, "CapBnd:" },
+	{ become_guest_without_filter, "Seccomp:" },
+	{ filter_syscalls, "Uid:" },
+};
+
+static void verifies_processes(void **state)
+{
+	struct error e = ERROR_NULL;
+	struct child c;
+
+	(void)state;
+	c = start(become_guest, UID);
+	if (confine_verify(c.pid, UID, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(confine_verify(c.pid, UID + 1, &e), -ESTALE);
+	stop(&c);
+	assert_true(confine_verify(c.pid, UID, &e) < 0);
+	assert_mentions(e.text, "/proc/", "", "");
+	for (size_t i = 0; i < ARRAY_SIZE(halves); i++) {
+		c = start(halves[i].become, UID);
+		assert_int_equal(confine_verify(c.pid, UID, &e), -ESTALE);
+		assert_mentions(e.text, "\"", halves[i].missing, "");
+		stop(&c);
+	}
+}
+
+/* ---- uids that somebody has ---- */
+
+/* Two processes of one uid, one of another; those beside the pool do not count. */
+static void holds_back_uids_of_live_processes(void **state)
+{
+	static const uint32_t busy[] = { UID + 1, UID + 1, UID + 4, UID - 1, UID + 5 };
+	static const uint32_t left[] = { UID, UID + 2, UID + 3 };
+	struct child c[ARRAY_SIZE(busy)];
+	struct identity_pool *p;
+	struct error e = ERROR_NULL;
+	uint32_t uid;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(busy); i++)
+		c[i] = start(confine_identity, busy[i]);
+	assert_int_equal(identity_pool_new(UID, 5, &p), 0);
+	assert_int_equal(identity_hold_back_busy(p, &e), 2);
+	for (size_t i = 0; i < ARRAY_SIZE(busy); i++)
+		stop(&c[i]);
+	assert_int_equal(identity_leased(p), 0);
+	for (int round = 0; round < 2; round++) { /* for good, although they are gone */
+		for (size_t i = 0; i < ARRAY_SIZE(left); i++) {
+			assert_int_equal(identity_lease(p, &uid, &e), 0);
+			assert_int_equal(uid, left[i]);
+		}
+		assert_int_equal(identity_lease(p, &uid, &e), -EUSERS);
+		for (size_t i = 0; i < ARRAY_SIZE(left); i++)
+			identity_return(p, left[i]);
+	}
+	identity_pool_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(drops_the_bounding_set_only),
+		cmocka_unit_test(takes_an_identity),
+		cmocka_unit_test(cannot_come_back),
+		cmocka_unit_test(resets_the_process),
+		cmocka_unit_test(limits_resources),
+		cmocka_unit_test(verifies_processes),
+		cmocka_unit_test(holds_back_uids_of_live_processes),
+	};
+
+	if (geteuid() != 0) {
+		int must = getenv("HARPE_TESTS_MUST_RUN") != NULL;
+
+		puts(must ? "Bail out! not root" : "1..0 # SKIP not root");
+		return must;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The text of cgroup files, in directories that are none. What the kernel does with them is for the
+ * tests with a kernel (tests/vm).
+ */
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "governor/cgroup.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+/* The scope of a guest two levels below a root that stands for /sys/fs/cgroup. */
+struct tree {
+	char root[40], slice[64], scope[96];
+	struct cgroup cg;
+};
+
+static const struct limits asked = { { 64 * MIB, 0, 500000, 128, 1000000, LIMIT_INFINITY } };
+
+/* Writes a file, or removes it when @text is NULL. */
+static void put(const char *dir, const char *file, const char *text)
+{
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	if (!text) {
+		assert_int_equal(unlink(path), 0);
+		return;
+	}
+	f = fopen(path, "we");
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void assert_content(const char *dir, const char *file, const char *text)
+{
+	char path[256], got[256];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	assert_true(read_file_at(AT_FDCWD, path, got, sizeof(got)) >= 0);
+	assert_string_equal(got, text);
+}
+
+static int make_tree(void **state)
+{
+	struct tree *t = calloc(1, sizeof(*t));
+	char guest[120];
+
+	*state = t;
+	strcpy(t->root, "/tmp/harpe-gov-test-cgroup-XXXXXX");
+	assert_non_null(mkdtemp(t->root));
+	snprintf(t->slice, sizeof(t->slice), "%s/harpe.slice", t->root);
+	snprintf(t->scope, sizeof(t->scope), "%s/harpe-1.scope", t->slice);
+	snprintf(guest, sizeof(guest), "%s/guest", t->scope);
+	assert_true(mkdir(t->slice, 0700) == 0 && mkdir(t->scope, 0700) == 0 &&
+		    mkdir(guest, 0700) == 0);
+	put(t->scope, "memory.max", "67108864\n");
+	put(t->scope, "memory.swap.max", "0\n");
+	put(t->scope, "cpu.max", "50000 100000\n");
+	put(t->scope, "guest/pids.max", "128\n");
+	put(t->scope, "guest/memory.oom.group", "1\n");
+	t->cg = CGROUP_NULL;
+	t->cg.path = t->scope;
+	t->cg.scope_fd = open(t->scope, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	t->cg.guest_fd = open(guest, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	strcpy(t->cg.cpu_max, "50000 100000");
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static int remove_tree(void **state)
+{
+	struct tree *t = *state;
+
+	cgroup_close(&t->cg);
+	nftw(t->root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	free(t);
+	return 0;
+}
+
+/* ---- reading back ---- */
+
+static struct limits verified(const struct tree *t, const struct limits *want)
+{
+	struct limits in_force = {};
+	struct error e = ERROR_NULL;
+
+	if (cgroup_verify(&t->cg, want, &in_force, &e) < 0)
+		fail_msg("%s", e.text);
+	return in_force;
+}
+
+static void assert_stale(const struct tree *t, const struct limits *want, int r, const char *file,
+			 const char *what)
+{
+	struct limits in_force = { { 4711 } }, before = in_force;
+	struct error e = ERROR_NULL;
+
+	assert_int_equal(cgroup_verify(&t->cg, want, &in_force, &e), r);
+	assert_mentions(e.text, t->scope, "/", "");
+	assert_mentions(e.text, file, ": ", what);
+	assert_memory_equal(&in_force, &before, sizeof(in_force));
+}
+
+static void finds_everything_in_force(void **state)
+{
+	struct limits got = verified(*state, &asked);
+
+	assert_memory_equal(&got, &asked, sizeof(got));
+}
+
+static const struct {
+	const char *path, *text; /* NULL: the file is not there */
+	int r;
+	const char *file, *what;
+} stale[] = {
+	{ "memory.max", "67112960\n", -ESTALE, "memory.max", "is 67112960 where 67108864 was set" },
+	{ "memory.max", "67104768\n", -ESTALE, "memory.max", "is 67104768 where 67108864 was set" },
+	{ "memory.max", "max\n", -ESTALE, "memory.max",
+	  "is 18446744073709551615 where 67108864 was set" },
+	{ "memory.max", "\n", -EINVAL, "memory.max", "cannot be read back: Invalid argument" },
+	{ "memory.max", "67108864x\n", -EINVAL, "memory.max",
+	  "cannot be read back: Invalid argument" },
+	{ "memory.max", NULL, -ENOENT, "memory.max",
+	  "cannot be read back: No such file or directory" },
+	{ "memory.swap.max", "4096\n", -ESTALE, "memory.swap.max", "is 4096 where 0 was set" },
+	{ "memory.swap.max", "max\n", -ESTALE, "memory.swap.max",
+	  "is 18446744073709551615 where 0 was set" },
+	{ "memory.swap.max", NULL, -ENOENT, "memory.swap.max",
+	  "cannot be read back: No such file or directory" },
+	{ "cpu.max", "max 100000\n", -ESTALE, "cpu.max",
+	  "is 18446744073709551615 where 500000 was set" },
+	{ "cpu.max", "50001 100000\n", -ESTALE, "cpu.max", "is 500010 where 500000 was set" },
+	{ "cpu.max", "50000 50000\n", -ESTALE, "cpu.max", "is 1000000 where 500000 was set" },
+	{ "cpu.max", "50000\n", -EINVAL, "cpu.max", "cannot be read back: Invalid argument" },
+	{ "cpu.max", "50000 0\n", -EINVAL, "cpu.max", "cannot be read back: Invalid argument" },
+	{ "cpu.max", "50000 \n", -EINVAL, "cpu.max", "cannot be read back: Invalid argument" },
+	{ "cpu.max", NULL, -ENOENT, "cpu.max", "cannot be read back: No such file or directory" },
+	{ "guest/pids.max", "129\n", -ESTALE, "pids.max", "is 129 where 128 was set" },
+	{ "guest/pids.max", "max\n", -ESTALE, "pids.max",
+	  "is 18446744073709551615 where 128 was set" },
+	{ "guest/pids.max", NULL, -ENOENT, "pids.max",
+	  "cannot be read back: No such file or directory" },
+	{ "guest/memory.oom.group", "0\n", -ESTALE, "guest/memory.oom.group", "is not 1" },
+	{ "guest/memory.oom.group", "10\n", -ESTALE, "guest/memory.oom.group", "is not 1" },
+	{ "guest/memory.oom.group", NULL, -ESTALE, "guest/memory.oom.group", "is not 1" },
+};
+
+static void finds_what_is_not_as_asked(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(stale); i++) {
+		struct tree *t;
+
+		assert_int_equal(remove_tree(state), 0);
+		assert_int_equal(make_tree(state), 0);
+		t = *state;
+		put(t->scope, stale[i].path, stale[i].text);
+		assert_stale(t, &asked, stale[i].r, stale[i].file, stale[i].what);
+	}
+}
+
+/* A limit that nobody asked for is not as asked either. */
+static void finds_limits_where_there_should_be_none(void **state)
+{
+	struct limits none = asked;
+	struct tree *t = *state;
+
+	none.value[LIMIT_MEMORY] = LIMIT_INFINITY;
+	assert_stale(t, &none, -ESTALE, "memory.max",
+		     "is 67108864 where 18446744073709551615 was set");
+	put(t->scope, "memory.max", "max\n");
+	assert_true(verified(t, &none).value[LIMIT_MEMORY] == LIMIT_INFINITY);
+	none.value[LIMIT_CPU] = LIMIT_INFINITY;
+	assert_stale(t, &none, -ESTALE, "cpu.max", "is 500000 where 18446744073709551615 was set");
+	put(t->scope, "cpu.max", "max 100000\n");
+	assert_true(verified(t, &none).value[LIMIT_CPU] == LIMIT_INFINITY);
+	none.value[LIMIT_PIDS] = LIMIT_INFINITY;
+	put(t->scope, "guest/pids.max", "max\n");
+	assert_true(verified(t, &none).value[LIMIT_PIDS] == LIMIT_INFINITY);
+}
+
+/* Quotas as systemd writes them: whole microseconds, at least one millisecond per period, which it
+ * makes longer for small ones. */
+static const struct {
+	uint64_t asked;
+	const char *cpu_max;
+	uint64_t in_force;
+} quotas[] = {
+	{ 1000000, "100000 100000", 1000000 }, { 4000000, "400000 100000", 4000000 },
+	{ 10000, "1000 100000", 10000 },       { 5000, "1000 200000", 5000 },
+	{ 1000, "1000 1000000", 1000 },	       { 333333, "33333 100000", 333330 },
+	{ 333, "1000 1000000", 333 },	       { 12345, "1234 100000", 12340 },
+};
+
+static void knows_what_systemd_writes(void **state)
+{
+	struct tree *t = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(quotas); i++) {
+		struct limits want = asked;
+
+		want.value[LIMIT_CPU] = quotas[i].asked;
+		strcpy(t->cg.cpu_max, quotas[i].cpu_max);
+		put(t->scope, "cpu.max", quotas[i].cpu_max);
+		assert_int_equal(verified(t, &want).value[LIMIT_CPU], quotas[i].in_force);
+	}
+}
+
+/* Systemd's own value is no excuse: the quota must be the one that was asked for. */
+static void does_not_believe_systemd(void **state)
+{
+	struct tree *t = *state;
+
+	strcpy(t->cg.cpu_max, "max 100000");
+	put(t->scope, "cpu.max", "max 100000\n");
+	assert_stale(t, &asked, -ESTALE, "cpu.max", "is 18446744073709551615 where 500000 was set");
+	strcpy(t->cg.cpu_max, "60000 100000");
+	put(t->scope, "cpu.max", "60000 100000\n");
+	assert_stale(t, &asked, -ESTALE, "cpu.max", "is 600000 where 500000 was set");
+}
+
+static void tells_the_smallest_on_the_way_up(void **state)
+{
+	struct tree *t = *state;
+	struct limits want = asked;
+
+	put(t->slice, "memory.max", "33554432\n");
+	put(t->root, "memory.max", "50331648\n");
+	put(t->slice, "pids.max", "max\n");
+	put(t->root, "pids.max", "100\n");
+	put(t->slice, "cpu.max", "25000 100000\n");
+	put(t->slice, "memory.swap.max", "4096\n");
+	want.value[LIMIT_MEMORY] = 32 * MIB;
+	want.value[LIMIT_PIDS] = 100;
+	want.value[LIMIT_CPU] = 250000;
+	assert_memory_equal(verified(t, &asked).value, want.value, sizeof(want.value));
+}
+
+static void knows_who_is_no_member(void **state)
+{
+	struct tree *t = *state;
+	struct error e = ERROR_NULL;
+
+	assert_int_equal(cgroup_verify_member(&t->cg, getpid(), &e), -ESTALE);
+	assert_mentions(e.text, "is not in ", t->scope, "/guest");
+	assert_int_equal(cgroup_verify_member(&t->cg, 0, &e),
+			 -ESTALE); /* there is no such process */
+}
+
+/* ---- counters ---- */
+
+static void counts(void **state)
+{
+	struct tree *t = *state;
+	struct report r;
+	uint64_t usec = 0;
+
+	put(t->scope, "guest/cpu.stat", "usage_usec 300\nuser_usec 200\nsystem_usec 100\n");
+	put(t->scope, "cpu.stat", "usage_usec 9\nnr_throttled 2\nthrottled_usec 77\nx 1\n");
+	put(t->scope, "guest/memory.peak", "1048576\n");
+	put(t->scope, "guest/memory.events", "low 0\noom 5\noom_kill 3\noom_group_kill 1\n");
+	put(t->scope, "guest/pids.peak", "4\n");
+	put(t->scope, "guest/pids.events", "max 6\n");
+	put(t->scope, "guest/pids.current", "2\n");
+	report_clear(&r);
+	cgroup_counters(&t->cg, &r);
+	assert_int_equal(r.cpu_usec, 300);
+	assert_int_equal(r.cpu_user_usec, 200);
+	assert_int_equal(r.cpu_system_usec, 100);
+	assert_int_equal(r.throttled_usec, 77);
+	assert_int_equal(r.memory_peak, 1048576);
+	assert_int_equal(r.memory_oom_kills, 3);
+	assert_int_equal(r.pids_peak, 4);
+	assert_int_equal(r.pids_refused, 6);
+	assert_int_equal(cgroup_tasks(&t->cg), 2);
+	assert_int_equal(cgroup_cpu_usage(&t->cg, &usec), 0);
+	assert_int_equal(usec, 300);
+}
+
+static void assert_nothing_is_known(const struct cgroup *cg)
+{
+	struct report r, cleared;
+
+	report_clear(&r);
+	report_clear(&cleared);
+	cgroup_counters(cg, &r);
+	assert_memory_equal(&r, &cleared, sizeof(r));
+}
+
+/* Never 0 for what could not be read. */
+static void knows_what_it_does_not_know(void **state)
+{
+	static const char *const files[] = {
+		"cpu.stat",	     "guest/cpu.stat",	    "guest/memory.peak",
+		"guest/pids.peak",   "guest/memory.events", "guest/pids.events",
+		"guest/pids.current"
+	};
+	static const char *const texts[] = { "",
+					     "\n",
+					     "none of these 1\n",
+					     "oom_kills 1\n",
+					     "usage_usec\noom_kill\nmax\nuser_usec x\n",
+					     "99999999999999999999999\n" };
+	struct cgroup none = CGROUP_NULL;
+	struct tree *t = *state;
+	uint64_t usec;
+
+	assert_nothing_is_known(&none);
+	assert_nothing_is_known(&t->cg);
+	assert_true(cgroup_tasks(&t->cg) == REPORT_UNKNOWN);
+	assert_int_equal(cgroup_cpu_usage(&t->cg, &usec), -ENOENT);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(files); j++)
+			put(t->scope, files[j], texts[i]);
+		assert_nothing_is_known(&t->cg);
+		assert_true(cgroup_tasks(&t->cg) == REPORT_UNKNOWN);
+		assert_true(cgroup_cpu_usage(&t->cg, &usec) < 0);
+	}
+}
+
+/* ---- writing ---- */
+
+static void puts_the_quota_back(void **state)
+{
+	struct tree *t = *state;
+	struct error e = ERROR_NULL;
+
+	put(t->scope, "cpu.max", "max 100000\n");
+	assert_int_equal(cgroup_throttle(&t->cg, &e), 0);
+	assert_content(t->scope, "cpu.max", "50000 100000");
+	put(t->scope, "cpu.max", NULL);
+	assert_int_equal(cgroup_throttle(&t->cg, &e), -ENOENT);
+	assert_mentions(e.text, t->scope, "/cpu.max: cannot write \"50000 100000\"", ": ");
+}
+
+static void kills_and_waits(void **state)
+{
+	struct tree *t = *state;
+	struct error e = ERROR_NULL;
+	struct cgroup none = CGROUP_NULL;
+
+	put(t->scope, "cpu.max", "");
+	put(t->scope, "guest/cgroup.kill", "");
+	put(t->scope, "guest/cgroup.events", "populated 0\nfrozen 0\n");
+	assert_int_equal(cgroup_kill(&t->cg, 1000, &e), 0);
+	assert_content(t->scope, "guest/cgroup.kill", "1");
+	assert_content(t->scope, "cpu.max", "max"); /* throttled processes die slowly */
+	assert_int_equal(cgroup_kill(&none, 1000, &e), 0);
+}
+
+static void tells_what_it_cannot_kill(void **state)
+{
+	static const char *const texts[] = { "populated 1\nfrozen 0\n", "frozen 0\n", "",
+					     "populated x\n" };
+	struct tree *t = *state;
+
+	put(t->scope, "guest/cgroup.kill", "");
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct error e = ERROR_NULL;
+
+		put(t->scope, "guest/cgroup.events", texts[i]);
+		assert_int_equal(cgroup_kill(&t->cg, 20, &e), -ETIMEDOUT);
+		assert_mentions(e.text, t->scope, "/guest: is not empty after SIGKILL", "");
+	}
+}
+
+/* Systemd may remove the directory at any time. */
+static void takes_a_guest_that_is_gone_for_dead(void **state)
+{
+	struct tree *t = *state;
+	struct error e = ERROR_NULL;
+
+	assert_int_equal(cgroup_kill(&t->cg, 1000, &e), 0);
+	put(t->scope, "guest/cgroup.kill", "");
+	assert_int_equal(cgroup_kill(&t->cg, 1000, &e), 0);
+}
+
+static void assert_not_prepared(const char *scope, int r, const char *what)
+{
+	struct cgroup cg = CGROUP_NULL;
+	struct error e = ERROR_NULL;
+	int before = open_fds();
+
+	assert_int_equal(cgroup_prepare(&cg, scope, 12, &asked, &e), r);
+	assert_mentions(e.text, scope, what, "");
+	cgroup_close(&cg);
+	assert_int_equal(cg.scope_fd, -1);
+	assert_int_equal(open_fds(), before);
+}
+
+static void does_not_start_where_there_is_no_cgroup(void **state)
+{
+	struct tree *t = *state;
+	char link[80];
+
+	assert_not_prepared("/nowhere/none.scope", -ENOENT, ": cannot be opened: ");
+	snprintf(link, sizeof(link), "%s/link", t->root);
+	assert_int_equal(symlink(t->slice, link), 0);
+	assert_not_prepared(link, -ENOTDIR, ": cannot be opened: ");
+	assert_not_prepared(t->slice, -ENOENT, "/sup/cgroup.procs: cannot write \"12\"");
+	assert_not_prepared(t->slice, -EEXIST, "/sup: cannot be made"); /* not made by us */
+}
+
+#define tree_test(f) cmocka_unit_test_setup_teardown(f, make_tree, remove_tree)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		tree_test(finds_everything_in_force),
+		tree_test(finds_what_is_not_as_asked),
+		tree_test(finds_limits_where_there_should_be_none),
+		tree_test(knows_what_systemd_writes),
+		tree_test(does_not_believe_systemd),
+		tree_test(tells_the_smallest_on_the_way_up),
+		tree_test(knows_who_is_no_member),
+		tree_test(counts),
+		tree_test(knows_what_it_does_not_know),
+		tree_test(puts_the_quota_back),
+		tree_test(kills_and_waits),
+		tree_test(tells_what_it_cannot_kill),
+		tree_test(takes_a_guest_that_is_gone_for_dead),
+		tree_test(does_not_start_where_there_is_no_cgroup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

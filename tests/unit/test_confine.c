@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How a guest looks from outside, and its system call filter: tried by doing what it forbids.
+ */
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <linux/keyctl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "governor/confine.h"
+
+#define UID	    90000u
+#define STATUS_SIZE 8192
+#define HIGH	    (UINT64_C(1) << 32)
+
+/* ---- /proc/PID/status ---- */
+
+static const char guest_status[] = "Name:\tpython3\n"
+				   "Umask:\t0022\n"
+				   "Uid:\t90000\t90000\t90000\t90000\n"
+				   "Gid:\t90000\t90000\t90000\t90000\n"
+				   "FDSize:\t64\n"
+				   "Groups:\t \n"
+				   "CapInh:\t0000000000000000\n"
+				   "CapPrm:\t0000000000000000\n"
+				   "CapEff:\t0000000000000000\n"
+				   "CapBnd:\t0000000000000000\n"
+				   "CapAmb:\t0000000000000000\n"
+				   "NoNewPrivs:\t1\n"
+				   "Seccomp:\t2\n"
+				   "Seccomp_filters:\t1\n"
+				   "Cpus_allowed:\t3\n";
+
+static const char *const keys[] = { "Uid:",    "Gid:",	  "Groups:", "CapInh:",	    "CapPrm:",
+				    "CapEff:", "CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:" };
+
+/* The line of @key, and its length with the newline. */
+static const char *line_of(const char *status, const char *key, size_t *ret_len)
+{
+	char start[32];
+	const char *line;
+
+	snprintf(start, sizeof(start), "\n%s", key);
+	line = strstr(status, start);
+	assert_non_null(line);
+	*ret_len = strcspn(line + 1, "\n") + 1;
+	return line + 1;
+}
+
+/* The status with @text in place of the line of @key. */
+static void replaced(const char *key, const char *text, char status[STATUS_SIZE])
+{
+	size_t len;
+	const char *line = line_of(guest_status, key, &len);
+
+	snprintf(status, STATUS_SIZE, "%.*s%s%s", (int)(line - guest_status), guest_status, text,
+		 line + len);
+}
+
+static void assert_differs(const char *status, const char *key)
+{
+	struct error e = ERROR_NULL;
+
+	if (confine_verify_status(status, UID, &e) != -ESTALE)
+		fail_msg("taken for a guest's:\n%s", status);
+	assert_mentions(e.text, "\"", key, "");
+}
+
+static void knows_a_guest(void **state)
+{
+	struct error e = ERROR_NULL;
+	char status[STATUS_SIZE];
+
+	(void)state;
+	assert_int_equal(confine_verify_status(guest_status, UID, &e), 0);
+	replaced("Groups:", "Groups:\t\n", status);
+	assert_int_equal(confine_verify_status(status, UID, &e), 0);
+	assert_differs(guest_status + strlen("Name:\tpython3\nUmask:\t0022\nU"), "Uid:");
+	assert_int_equal(confine_verify_status("", UID, &e), -ESTALE);
+	assert_int_equal(confine_verify_status(guest_status, UID + 1, &e), -ESTALE);
+	assert_string_equal(e.text, "the guest has \"Uid:\t90000\t90000\t90000\t90000\" where "
+				    "\"\t90001\t90001\t90001\t90001\" was set");
+}
+
+static void misses_every_line(void **state)
+{
+	char status[STATUS_SIZE], other[64];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		replaced(keys[i], "", status);
+		assert_differs(status, keys[i]);
+		/* where it does not count */
+		snprintf(other, sizeof(other), "x%.*s", 40, strstr(guest_status, keys[i]));
+		other[strcspn(other, "\n")] = '\n';
+		replaced(keys[i], other, status);
+		assert_differs(status, keys[i]);
+	}
+}
+
+/* A newline is left out: behind "Groups:\t" it would be right. */
+static void sees_every_changed_byte(void **state)
+{
+	char status[STATUS_SIZE];
+
+	(void)state;
+	strcpy(status, guest_status);
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		size_t len, at;
+		const char *line = line_of(guest_status, keys[i], &len);
+
+		for (at = (size_t)(line - guest_status); guest_status[at] != '\n'; at++) {
+			for (int c = 0; c < 256; c++) {
+				status[at] = (char)c;
+				if (c != '\n' && status[at] != guest_status[at])
+					assert_int_equal(confine_verify_status(status, UID, NULL),
+							 -ESTALE);
+			}
+			status[at] = guest_status[at];
+		}
+	}
+}
+
+static const struct {
+	const char *key, *line;
+} other_lines[] = {
+	{ "Uid:", "Uid:\t0\t0\t0\t0\n" },
+	{ "Uid:", "Uid:\t90000\t90000\t90000\t0\n" },
+	{ "Uid:", "Uid:\t90000\t90000\t90000\t900000\n" },
+	{ "Uid:", "Uid:\t90000\t90000\t90000\n" },
+	{ "Gid:", "Gid:\t90000\t90000\t0\t90000\n" },
+	{ "Groups:", "Groups:\t0 \n" },
+	{ "Groups:", "Groups:\t90000\n" },
+	{ "Groups:", "Groups:\t  27 100 \n" },
+	{ "CapBnd:", "CapBnd:\t000001ffffffffff\n" },
+	{ "CapEff:", "CapEff:\t00000000000000001\n" },
+	{ "CapAmb:", "CapAmb:\t8000000000000000\n" },
+	{ "NoNewPrivs:", "NoNewPrivs:\t10\n" },
+	{ "NoNewPrivs:", "NoNewPrivs:\t0\n" },
+	{ "Seccomp:", "Seccomp:\t0\n" },
+	{ "Seccomp:", "Seccomp:\t1\n" },
+};
+
+static void sees_other_values(void **state)
+{
+	char status[STATUS_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(other_lines); i++) {
+		replaced(other_lines[i].key, other_lines[i].line, status);
+		assert_differs(status, other_lines[i].key);
+	}
+}
+
+/* ---- the filter ---- */
+
+static int enter_filter(struct error *e)
+{
+	struct sock_fprog program;
+	int r = confine_compile(&program, e);
+
+	if (r < 0)
+		return r;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return error_errno(e, -errno, "no_new_privs");
+	r = confine_syscalls(&program, e);
+	confine_free(&program);
+	return r;
+}
+
+/* Runs @f in a child behind the filter; what it finds wrong is in its sentence. */
+static void assert_filtered(int (*f)(struct error *e))
+{
+	struct error e = ERROR_NULL;
+	int said[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(said), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (enter_filter(&e) == 0)
+			f(&e);
+		_exit(write(said[1], &e, sizeof(e)) < 0);
+	}
+	close(said[1]);
+	assert_int_equal(read(said[0], &e, sizeof(e)), sizeof(e));
+	close(said[0]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	if (e.text[0])
+		fail_msg("%s", e.text);
+}
+
+static int is_allowed(int family, int type, int protocol)
+{
+	if (family == AF_UNIX)
+		return 1;
+	if (family != AF_INET && family != AF_INET6)
+		return 0;
+	return ((type & 0xf) == SOCK_STREAM && (protocol == 0 || protocol == IPPROTO_TCP)) ||
+	       ((type & 0xf) == SOCK_DGRAM && (protocol == 0 || protocol == IPPROTO_UDP));
+}
+
+/* The error of socket(2) or socketpair(2), 0 when it worked. */
+static int socket_error(long call, const uint64_t args[3])
+{
+	int pair[2] = { -1, -1 };
+	long r = syscall(call, args[0], args[1], args[2], pair);
+	int error = r < 0 ? errno : 0;
+
+	if (error)
+		return error;
+	if (call == SYS_socket)
+		pair[0] = (int)r;
+	close_fd(&pair[0]);
+	close_fd(&pair[1]);
+	return 0;
+}
+
+static const long creators[] = { SYS_socket, SYS_socketpair };
+
+static int check_error(const char *what, const uint64_t args[3], int got, int want, struct error *e)
+{
+	if (got == want)
+		return 0;
+	return error_set(e, -EINVAL, "%s(%#jx, %#jx, %#jx): %s instead of %s", what,
+			 (uintmax_t)args[0], (uintmax_t)args[1], (uintmax_t)args[2], strerror(got),
+			 strerror(want));
+}
+
+/* With something in the upper half of any of the arguments, which the kernel does not look at. */
+static int check_denied(const uint64_t args[3], struct error *e)
+{
+	static const uint64_t garbage[] = { HIGH, UINT64_C(0xffffffff00000000) };
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(creators) * ARRAY_SIZE(garbage) * 8 && r == 0; i++) {
+		uint64_t high = garbage[i / 8 % ARRAY_SIZE(garbage)];
+		long call = creators[i / 8 / ARRAY_SIZE(garbage)];
+		uint64_t with[3];
+
+		for (int j = 0; j < 3; j++)
+			with[j] = args[j] | (i >> j & 1 ? high : 0);
+		r = check_error(call == SYS_socket ? "socket" : "socketpair", with,
+				socket_error(call, with), EPERM, e);
+	}
+	return r;
+}
+
+static int check_socket(int family, int type, int protocol, struct error *e)
+{
+	const uint64_t args[3] = { (unsigned int)family, (unsigned int)type,
+				   (unsigned int)protocol };
+
+	if (!is_allowed(family, type, protocol))
+		return check_denied(args, e);
+	for (size_t i = 0; i < ARRAY_SIZE(creators); i++)
+		if (socket_error(creators[i], args) == EPERM)
+			return check_error("allowed", args, EPERM, 0, e);
+	return 0;
+}
+
+/* Every family there is and some that there are not, with every type, and protocols that are known
+ * to lead to other kinds of sockets. */
+static int check_all_sockets(struct error *e)
+{
+	static const int protocols[] = { 0,
+					 IPPROTO_ICMP,
+					 IPPROTO_TCP,
+					 IPPROTO_UDP,
+					 IPPROTO_ICMPV6,
+					 IPPROTO_SCTP,
+					 IPPROTO_UDPLITE,
+					 IPPROTO_RAW,
+					 256 /* SMC */,
+					 262 /* MPTCP */,
+					 INT32_MAX,
+					 -1 };
+	static const int more_families[] = { 46, 255, 256 + AF_INET, INT32_MAX, INT32_MIN, -1 };
+	int r = 0;
+
+	for (int i = 0; i < 46 + (int)ARRAY_SIZE(more_families); i++)
+		for (int type = 0; type < 16; type++)
+			for (size_t p = 0; p < ARRAY_SIZE(protocols) && r == 0; p++)
+				r = check_socket(i < 46 ? i : more_families[i - 46], type,
+						 protocols[p], e);
+	return r;
+}
+
+static void denies_sockets_but_unix_tcp_and_udp(void **state)
+{
+	(void)state;
+	assert_filtered(check_all_sockets);
+}
+
+static int check_all_protocols(struct error *e)
+{
+	int r = 0;
+
+	for (int protocol = 0; protocol < 512 && r == 0; protocol++)
+		for (int type = SOCK_STREAM; type <= SOCK_DGRAM && r == 0; type++) {
+			r = check_socket(AF_INET, type, protocol, e);
+			if (r == 0)
+				r = check_socket(AF_INET6, type, protocol, e);
+		}
+	return r;
+}
+
+static void denies_other_protocols(void **state)
+{
+	(void)state;
+	assert_filtered(check_all_protocols);
+}
+
+static const struct {
+	long call;
+	uint64_t args[3];
+} usable[] = {
+	{ SYS_socket, { AF_UNIX, SOCK_STREAM, 0 } },
+	{ SYS_socket, { AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0 } },
+	{ SYS_socket, { AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0 } },
+	{ SYS_socketpair, { AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0 } },
+	{ SYS_socketpair, { AF_UNIX, SOCK_SEQPACKET, 0 } },
+	{ SYS_socket, { AF_INET, SOCK_STREAM, 0 } },
+	{ SYS_socket, { AF_INET, SOCK_STREAM | SOCK_NONBLOCK, IPPROTO_TCP } },
+	{ SYS_socket, { AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0 } },
+	{ SYS_socket, { AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP } },
+};
+
+static int use_sockets(struct error *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(usable) && r == 0; i++)
+		r = check_error("usable", usable[i].args,
+				socket_error(usable[i].call, usable[i].args), 0, e);
+	return r;
+}
+
+static void allows_usual_sockets(void **state)
+{
+	(void)state;
+	assert_filtered(use_sockets);
+}
+
+/* Flags beside a denied type. */
+static int use_flags(struct error *e)
+{
+	static const int flags[] = { SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_CLOEXEC | SOCK_NONBLOCK,
+				     0x7fffffff & ~0xf };
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(flags) && r == 0; i++)
+		r = check_socket(AF_INET, SOCK_RAW | flags[i], IPPROTO_TCP, e);
+	for (size_t i = 0; i < ARRAY_SIZE(flags) && r == 0; i++)
+		r = check_socket(AF_INET6, SOCK_STREAM | flags[i], 256, e);
+	for (size_t i = 0; i < ARRAY_SIZE(flags) && r == 0; i++)
+		r = check_socket(AF_NETLINK, SOCK_DGRAM | flags[i], 0, e);
+	return r;
+}
+
+static void sees_through_flags(void **state)
+{
+	(void)state;
+	assert_filtered(use_flags);
+}
+
+#define X32 0x40000000 /* the other system call table of x86-64 */
+
+static const struct call {
+	const char *name;
+	long number;
+	uint64_t args[6];
+	int error;
+} filtered_calls[] = {
+	{ "add_key", SYS_add_key, { 0 }, EPERM },
+	{ "request_key", SYS_request_key, { 0 }, EPERM },
+	{ "keyctl",
+	  SYS_keyctl,
+	  { KEYCTL_GET_KEYRING_ID, (uint32_t)KEY_SPEC_SESSION_KEYRING },
+	  EPERM },
+	{ "io_uring_setup", SYS_io_uring_setup, { 1 }, EPERM },
+	{ "io_uring_enter", SYS_io_uring_enter, { UINT32_MAX }, EPERM },
+	{ "io_uring_register", SYS_io_uring_register, { UINT32_MAX }, EPERM },
+	{ "unshare", SYS_unshare, { CLONE_NEWUSER }, EPERM },
+	{ "unshare, more", SYS_unshare, { CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS }, EPERM },
+	{ "clone", SYS_clone, { CLONE_NEWUSER | SIGCHLD }, EPERM },
+	{ "clone, more", SYS_clone, { CLONE_NEWUSER | CLONE_NEWPID | SIGCHLD }, EPERM },
+	{ "clone3", SYS_clone3, { 0 }, ENOSYS },
+	{ "IP_ADD_MEMBERSHIP", SYS_setsockopt, { UINT32_MAX, 0, 35 }, EPERM },
+	{ "IP_ADD_SOURCE_MEMBERSHIP", SYS_setsockopt, { UINT32_MAX, 0, 39 }, EPERM },
+	{ "MCAST_JOIN_GROUP", SYS_setsockopt, { UINT32_MAX, 0, 42 }, EPERM },
+	{ "MCAST_JOIN_SOURCE_GROUP", SYS_setsockopt, { UINT32_MAX, 0, 46 }, EPERM },
+	{ "IPV6_JOIN_GROUP", SYS_setsockopt, { UINT32_MAX, 41, 20 }, EPERM },
+	{ "IPV6_JOIN_ANYCAST", SYS_setsockopt, { UINT32_MAX, 41, 27 }, EPERM },
+	{ "MCAST_JOIN_GROUP", SYS_setsockopt, { UINT32_MAX, 41, 42 }, EPERM },
+	{ "MCAST_JOIN_SOURCE_GROUP", SYS_setsockopt, { UINT32_MAX, 41, 46 }, EPERM },
+#ifdef __x86_64__
+	{ "socket of x32", X32 | SYS_socket, { AF_INET, SOCK_STREAM, 0 }, EPERM },
+	{ "keyctl of x32", X32 | SYS_keyctl, { KEYCTL_GET_KEYRING_ID }, EPERM },
+	{ "getpid of x32", X32 | SYS_getpid, { 0 }, EPERM },
+#endif
+	{ "no join", SYS_setsockopt, { UINT32_MAX, SOL_SOCKET, 35 }, EBADF },
+	{ "IP_TOS", SYS_setsockopt, { UINT32_MAX, 0, IP_TOS }, EBADF },
+	{ "unshare of little", SYS_unshare, { CLONE_FILES | CLONE_FS }, 0 },
+};
+
+/* With @high in the upper half of every argument. */
+static int check_call(const struct call *c, uint64_t high, struct error *e)
+{
+	long r = syscall(c->number, c->args[0] | high, c->args[1] | high, c->args[2] | high,
+			 c->args[3] | high, c->args[4] | high, c->args[5] | high);
+	int error = r < 0 ? errno : 0;
+
+	if (r == 0 && c->number == SYS_clone)
+		_exit(0); /* the process that must not be */
+	return error == c->error ? 0
+				 : error_set(e, -EINVAL, "%s, %#jx: %s instead of %s", c->name,
+					     (uintmax_t)high, strerror(error), strerror(c->error));
+}
+
+static int check_filtered_calls(struct error *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(filtered_calls) && r == 0; i++)
+		r = check_call(&filtered_calls[i], 0, e);
+	for (size_t i = 0; i < ARRAY_SIZE(filtered_calls) && r == 0; i++)
+		if (filtered_calls[i].error == EPERM)
+			r = check_call(&filtered_calls[i], HIGH, e);
+	return r;
+}
+
+static void filters_calls(void **state)
+{
+	(void)state;
+	assert_filtered(check_filtered_calls);
+}
+
+static void *do_nothing(void *data)
+{
+	return data;
+}
+
+static int use_threads_and_forks(struct error *e)
+{
+	pthread_t thread;
+	int status, r;
+	void *result;
+	pid_t pid;
+
+	r = pthread_create(&thread, NULL, do_nothing, e);
+	if (r != 0 || pthread_join(thread, &result) != 0 || result != e)
+		return error_errno(e, -r, "no thread");
+	pid = fork();
+	if (pid == 0)
+		_exit(42);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || WEXITSTATUS(status) != 42)
+		return error_set(e, -EINVAL, "no fork");
+	return 0;
+}
+
+static void allows_threads_and_forks(void **state)
+{
+	(void)state;
+	assert_filtered(use_threads_and_forks);
+}
+
+/* ---- the 32-bit door ---- */
+
+#ifdef __x86_64__
+static long call_i386(uint32_t number, uint32_t first, uint32_t second, uint32_t third)
+{
+	long r;
+
+	__asm__ volatile("int $0x80"
+			 : "=a"(r)
+			 : "a"(number), "b"(first), "c"(second), "d"(third)
+			 : "memory", "r8", "r9", "r10", "r11");
+	return (int32_t)r;
+}
+
+enum { I386_GETPID = 20, I386_SOCKETCALL = 102, I386_KEYCTL = 288, I386_SOCKET = 359 };
+
+static int i386_works(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(call_i386(I386_GETPID, 0, 0, 0) != getpid());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status == 0;
+}
+
+static int use_i386(struct error *e)
+{
+	uint32_t *args = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+
+	if (args == MAP_FAILED)
+		return error_set(e, -EINVAL, "not prepared");
+	args[0] = AF_NETLINK;
+	args[1] = SOCK_RAW;
+	if (call_i386(I386_SOCKETCALL, 1, (uint32_t)(uintptr_t)args, 0) != -EPERM ||
+	    call_i386(I386_SOCKET, AF_NETLINK, SOCK_RAW, 0) != -EPERM ||
+	    call_i386(I386_SOCKET, AF_UNIX, SOCK_STREAM, 0) != -EPERM ||
+	    call_i386(I386_KEYCTL, KEYCTL_GET_KEYRING_ID, (uint32_t)KEY_SPEC_SESSION_KEYRING, 0) !=
+		    -EPERM ||
+	    call_i386(I386_GETPID, 0, 0, 0) != -EPERM)
+		return error_set(e, -EINVAL, "a 32-bit call passed");
+	return 0;
+}
+
+/* A kernel without them has nothing to deny. */
+static void denies_i386_calls(void **state)
+{
+	(void)state;
+	if (i386_works())
+		assert_filtered(use_i386);
+	else
+		print_message("# this kernel has no 32-bit calls\n");
+}
+#endif
+
+static void frees_the_program(void **state)
+{
+	struct sock_fprog program = {};
+	struct error e = ERROR_NULL;
+	int before = open_fds();
+
+	(void)state;
+	assert_int_equal(confine_compile(&program, &e), 0);
+	assert_in_range(program.len, 10, 4096);
+	confine_free(&program);
+	assert_null(program.filter);
+	confine_free(&program);
+	assert_int_equal(open_fds(), before);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(knows_a_guest),
+		cmocka_unit_test(misses_every_line),
+		cmocka_unit_test(sees_every_changed_byte),
+		cmocka_unit_test(sees_other_values),
+		cmocka_unit_test(denies_sockets_but_unix_tcp_and_udp),
+		cmocka_unit_test(denies_other_protocols),
+		cmocka_unit_test(allows_usual_sockets),
+		cmocka_unit_test(sees_through_flags),
+		cmocka_unit_test(filters_calls),
+		cmocka_unit_test(allows_threads_and_forks),
+#ifdef __x86_64__
+		cmocka_unit_test(denies_i386_calls),
+#endif
+		cmocka_unit_test(frees_the_program),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "governor/pair.h"
+
+struct record {
+	uint64_t number;
+	char text[24];
+};
+
+static const struct record sample = { 4711, "hello" };
+
+static int make_pair(void **state)
+{
+	int *pair = malloc(2 * sizeof(*pair));
+
+	*state = pair;
+	return pair ? socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) : -1;
+}
+
+static int close_pair(void **state)
+{
+	int *pair = *state;
+
+	close_fd(&pair[0]);
+	close_fd(&pair[1]);
+	free(pair);
+	return 0;
+}
+
+static void hang_up(int *fd)
+{
+	close(*fd);
+	*fd = -1;
+}
+
+static void carries_records(void **state)
+{
+	int *pair = *state;
+	struct record got = {};
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pair_send(pair[i], &sample, sizeof(sample)), 0);
+		assert_int_equal(pair_send(pair[i], &sample, sizeof(sample)), 0);
+		assert_int_equal(pair_receive(pair[!i], &got, sizeof(got)), 0);
+		assert_memory_equal(&got, &sample, sizeof(got));
+		assert_int_equal(pair_receive(pair[!i], &got, sizeof(got)), 0);
+	}
+}
+
+/* One record is one message: the rest of a long one does not turn up as the next. */
+static void refuses_other_sizes(void **state)
+{
+	static const size_t sizes[] = { 1, sizeof(struct record) - 1, sizeof(struct record) + 1,
+					2 * sizeof(struct record), 4096 };
+	int *pair = *state;
+	char data[4096] = { 0 };
+	struct record got;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		assert_int_equal(pair_send(pair[0], data, sizes[i]), 0);
+		assert_int_equal(pair_receive(pair[1], &got, sizeof(got)), -EPROTO);
+	}
+	assert_int_equal(pair_send(pair[0], &sample, sizeof(sample)), 0);
+	assert_int_equal(pair_receive(pair[1], &got, sizeof(got)), 0);
+	assert_memory_equal(&got, &sample, sizeof(got));
+}
+
+static void tells_the_end(void **state)
+{
+	int *pair = *state;
+	struct record got;
+
+	assert_int_equal(pair_send(pair[0], &sample, sizeof(sample)), 0);
+	hang_up(&pair[0]);
+	assert_int_equal(pair_receive(pair[1], &got, sizeof(got)), 0); /* sent before the end */
+	assert_int_equal(pair_receive(pair[1], &got, sizeof(got)), -ECONNRESET);
+	assert_int_equal(pair_send(pair[1], &sample, sizeof(sample)), -EPIPE); /* and no SIGPIPE */
+	assert_int_equal(pair_send(-1, &sample, sizeof(sample)), -EBADF);
+	assert_int_equal(pair_receive(-1, &got, sizeof(got)), -EBADF);
+}
+
+/* The daemon may not hang on a supervisor that does not read. */
+static void does_not_block_when_sending(void **state)
+{
+	int *pair = *state, r = 0;
+
+	for (int i = 0; i < 100000 && r == 0; i++)
+		r = pair_send(pair[0], &sample, sizeof(sample));
+	assert_int_equal(r, -EAGAIN);
+}
+
+static void ignore(int sig)
+{
+	(void)sig;
+}
+
+static void goes_on_after_a_signal(void **state)
+{
+	struct sigaction act = { .sa_handler = ignore }; /* without SA_RESTART */
+	int *pair = *state;
+	pid_t parent = getpid(), pid;
+	struct record got;
+
+	sigaction(SIGUSR1, &act, NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		usleep(50000);
+		kill(parent, SIGUSR1);
+		usleep(50000);
+		_exit(pair_send(pair[0], &sample, sizeof(sample)) < 0);
+	}
+	assert_int_equal(pair_receive(pair[1], &got, sizeof(got)), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* ---- asking ---- */
+
+/* Plays the daemon, whose answer is there before the question. */
+static int call(int *pair, const struct pair_reply *answer, struct pair_reply *reply,
+		struct error *e)
+{
+	struct pair_ask ask = { .verb = PAIR_NEXT, .cursor = 12 }, got;
+	int r;
+
+	assert_int_equal(pair_send(pair[1], answer, sizeof(*answer)), 0);
+	r = pair_call(pair[0], &ask, reply, e);
+	assert_int_equal(pair_receive(pair[1], &got, sizeof(got)), 0);
+	assert_memory_equal(&got, &ask, sizeof(ask));
+	return r;
+}
+
+static void gets_its_reply(void **state)
+{
+	struct pair_reply answer = { .verb = PAIR_OK, .count = 7 }, reply;
+	struct error e = ERROR_NULL;
+
+	assert_int_equal(call(*state, &answer, &reply, &e), 0);
+	assert_int_equal(reply.verb, PAIR_OK);
+	assert_int_equal(reply.count, 7);
+	answer.verb = PAIR_NONE;
+	assert_int_equal(call(*state, &answer, &reply, &e), 0);
+	assert_int_equal(reply.verb, PAIR_NONE);
+	assert_string_equal(e.text, "");
+}
+
+static void passes_a_refusal_on(void **state)
+{
+	struct pair_reply answer = { .verb = PAIR_REFUSED, .refused = { "no %s here" } }, reply;
+	struct error e = ERROR_NULL;
+
+	assert_int_equal(call(*state, &answer, &reply, &e), -EACCES);
+	assert_string_equal(e.text, "no %s here");
+	assert_int_equal(call(*state, &answer, &reply, NULL), -EACCES);
+}
+
+static void is_told_to_stop(void **state)
+{
+	for (uint32_t reason = 0; reason < ENDED_COUNT; reason++) {
+		struct pair_reply answer = { .verb = PAIR_STOP, .stop = reason }, reply;
+		struct error e = ERROR_NULL;
+
+		assert_int_equal(call(*state, &answer, &reply, &e), -ECANCELED);
+		assert_int_equal(reply.stop, reason);
+		assert_mentions(e.text, "(", ended_names[reason], ")");
+	}
+}
+
+static void survives_an_unknown_reason(void **state)
+{
+	struct pair_reply answer = { .verb = PAIR_STOP, .stop = UINT32_MAX }, reply;
+	struct error e = ERROR_NULL;
+
+	assert_int_equal(call(*state, &answer, &reply, &e), -ECANCELED);
+	assert_true(e.text[0]);
+}
+
+static void sees_the_daemon_go(void **state)
+{
+	struct pair_ask ask = { .verb = PAIR_NEXT };
+	struct pair_reply reply;
+	struct error e = ERROR_NULL;
+	int *pair = *state;
+
+	assert_int_equal(pair_send(pair[1], &sample, sizeof(sample)), 0); /* not a reply */
+	assert_int_equal(pair_call(pair[0], &ask, &reply, &e), -ECONNRESET);
+	shutdown(pair[1], SHUT_WR); /* asked, but not answered */
+	assert_int_equal(pair_call(pair[0], &ask, &reply, &e), -ECONNRESET);
+	hang_up(&pair[1]);
+	assert_int_equal(pair_call(pair[0], &ask, &reply, &e), -ECONNRESET);
+	assert_mentions(e.text, "the daemon is gone", "", "");
+}
+
+#define pair_test(f) cmocka_unit_test_setup_teardown(f, make_pair, close_pair)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		pair_test(carries_records),
+		pair_test(refuses_other_sizes),
+		pair_test(tells_the_end),
+		pair_test(does_not_block_when_sending),
+		pair_test(goes_on_after_a_signal),
+		pair_test(gets_its_reply),
+		pair_test(passes_a_refusal_on),
+		pair_test(is_told_to_stop),
+		pair_test(survives_an_unknown_reason),
+		pair_test(sees_the_daemon_go),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
