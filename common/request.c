@@ -34,6 +34,7 @@ const struct wire_field request_fields[] = {
 	REQUEST(9, WIRE_U32, umask),
 	REQUEST(10, WIRE_BYTES, rlimits),
 	REQUEST(11, WIRE_STRING, target),
+	REQUEST(12, WIRE_U64, wait_usec),
 };
 const size_t request_n_fields = ARRAY_SIZE(request_fields);
 
@@ -62,6 +63,7 @@ int signal_is_passed(uint32_t number)
 }
 
 const char *const guest_state_names[GUEST_STATE_COUNT] = {
+	[GUEST_WAITING] = "waiting",
 	[GUEST_STARTING] = "starting",
 	[GUEST_RUNNING] = "running",
 	[GUEST_ENDING] = "ending",

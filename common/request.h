@@ -10,11 +10,11 @@
 #include "common/limits.h"
 #include "common/wire.h"
 
-#define RUN_ID_LEN	   16 /* hexadecimal digits, random, never reused */
-#define GUEST_NAME_MAX	   64
-#define COMMAND_TEXT_MAX   256
-#define GUEST_STRINGS_MAX  (8u << 20) /* bytes of argv and environment together */
-#define GUEST_RLIMITS	   16	      /* RLIM_NLIMITS, fixed here because it is a wire format */
+#define RUN_ID_LEN	  16 /* hexadecimal digits, random, never reused */
+#define GUEST_NAME_MAX	  64
+#define COMMAND_TEXT_MAX  256
+#define GUEST_STRINGS_MAX (8u << 20) /* bytes of argv and environment together */
+#define GUEST_RLIMITS	  16	     /* RLIM_NLIMITS, fixed here because it is a wire format */
 
 /* Descriptors of WIRE_RUN, in this order. */
 enum run_fd {
@@ -29,9 +29,10 @@ enum run_fd {
 
 struct request {
 	/* WIRE_RUN */
-	struct limits limits;		     /* LIMIT_UNSET: the default */
-	char name[GUEST_NAME_MAX + 1];	     /* "" or name_valid() */
-	char command[COMMAND_TEXT_MAX + 1];  /* for people; claimed by the caller; printable ASCII */
+	struct limits limits;		    /* LIMIT_UNSET: the default */
+	char name[GUEST_NAME_MAX + 1];	    /* "" or name_valid() */
+	char command[COMMAND_TEXT_MAX + 1]; /* for people; claimed by the caller; printable ASCII */
+	uint64_t wait_usec;		    /* for a place; 0 = not at all */
 	uint32_t umask;
 	struct rlimit rlimits[GUEST_RLIMITS]; /* the caller's own, as of getrlimit(2) */
 	/* WIRE_KILL */
@@ -53,7 +54,7 @@ extern const int passed_signals[];
 extern const size_t n_passed_signals;
 int signal_is_passed(uint32_t number);
 
-enum guest_state { GUEST_STARTING, GUEST_RUNNING, GUEST_ENDING, GUEST_STATE_COUNT };
+enum guest_state { GUEST_WAITING, GUEST_STARTING, GUEST_RUNNING, GUEST_ENDING, GUEST_STATE_COUNT };
 extern const char *const guest_state_names[GUEST_STATE_COUNT];
 
 /* One line of `harpe-gov ps`. */
@@ -62,9 +63,9 @@ struct guest_row {
 	char name[GUEST_NAME_MAX + 1];
 	char command[COMMAND_TEXT_MAX + 1];
 	uint32_t state;
-	uint32_t uid;	     /* the guest's */
+	uint32_t uid; /* the guest's */
 	uint32_t caller_uid;
-	uint32_t main_pid;   /* 0 while starting */
+	uint32_t main_pid;     /* 0 while starting */
 	uint64_t started_usec; /* CLOCK_REALTIME */
 	uint64_t memory_bytes; /* memory.current; UINT64_MAX when it could not be read */
 	uint64_t memory_max;
@@ -82,7 +83,8 @@ extern const size_t guest_row_n_fields;
 /* A request in which nothing is asked for. */
 void request_clear(struct request *q);
 
-/* The content of a decoded request: names valid, command printable, umask in range. 0 or -EINVAL. */
+/* The content of a decoded request: names valid, command printable, umask in range. 0 or -EINVAL.
+ */
 int request_check(const struct request *q, struct error *e);
 
 /* A guest's name: 1 to GUEST_NAME_MAX of [A-Za-z0-9._-], not starting with "-" or ".". */

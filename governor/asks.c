@@ -15,6 +15,8 @@
 #include "governor/run.h"
 #include "governor/runs.h"
 
+#define WAIT_MAX_USEC (86400 * USEC_PER_SEC)
+
 /* ---- PAIR_HELLO ---- */
 
 static void ask_hello(struct run *r, const struct pair_ask *ask)
@@ -162,6 +164,8 @@ static int settle(struct run *r, const struct pair_ask *ask, struct error *e)
 	r->asked = ask->start;
 	r->asked.name[GUEST_NAME_MAX] = '\0';
 	r->asked.command[COMMAND_TEXT_MAX] = '\0';
+	if (r->asked.wait_usec > WAIT_MAX_USEC)
+		r->asked.wait_usec = WAIT_MAX_USEC;
 	ret = policy_limits(c, access_find(c, &r->caller), &r->asked.limits, &r->limits, e);
 	return ret < 0 ? ret : make_id(r, e);
 }
@@ -298,6 +302,8 @@ static uint64_t memory_current(const struct run *r)
 
 static uint32_t state_of(const struct run *r)
 {
+	if (r->state == RUN_WAITING)
+		return GUEST_WAITING;
 	if (r->state == RUN_RUNNING)
 		return GUEST_RUNNING;
 	return r->state < RUN_RUNNING ? GUEST_STARTING : GUEST_ENDING;

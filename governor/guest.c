@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,12 +38,33 @@ struct guest {
 	enum ended ended; /* so far: why the set-up did not succeed */
 };
 
+/* The caller may go away while the daemon takes its time: it is told to wait for a place. */
+static int wait_for_daemon(struct guest *g, struct error *e)
+{
+	struct pollfd p[2] = {
+		{ .fd = g->call->daemon, .events = POLLIN },
+		{ .fd = g->call->client, .events = POLLRDHUP },
+	};
+
+	while (poll(p, ARRAY_SIZE(p), -1) < 0)
+		if (errno != EINTR)
+			return error_errno(e, -errno, "the daemon cannot be waited for");
+	if (p[0].revents || !p[1].revents)
+		return 0;
+	g->ended = ENDED_CALLER_GONE;
+	return error_set(e, -EPIPE, "before the guest ran");
+}
+
 /* Asks the daemon; what came instead of an answer is why the run ended. */
 static int ask_daemon(struct guest *g, const struct pair_ask *ask, struct pair_reply *reply,
 		      struct error *e)
 {
-	int r = pair_call(g->call->daemon, ask, reply, e);
+	int r = pair_send(g->call->daemon, ask, sizeof(*ask));
 
+	if (r == 0)
+		r = wait_for_daemon(g, e);
+	if (r == 0)
+		r = pair_answer(g->call->daemon, ask->verb, reply, e);
 	if (r == -ECANCELED)
 		g->ended = (enum ended)(reply->stop % ENDED_COUNT);
 	else if (r == -ECONNRESET)
@@ -79,6 +101,7 @@ static int get_scope(struct guest *g, struct error *e)
 	int r;
 
 	ask.start.limits = g->call->request->limits;
+	ask.start.wait_usec = g->call->request->wait_usec;
 	memcpy(ask.start.name, g->call->request->name, sizeof(ask.start.name));
 	memcpy(ask.start.command, g->call->request->command, sizeof(ask.start.command));
 	r = ask_daemon(g, &ask, &reply, e);

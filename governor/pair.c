@@ -27,13 +27,13 @@ int pair_receive(int fd, void *record, size_t size)
 	return (size_t)n == size ? 0 : -EPROTO;
 }
 
-int pair_call(int fd, const struct pair_ask *ask, struct pair_reply *reply, struct error *e)
+int pair_answer(int fd, enum pair_verb verb, struct pair_reply *reply, struct error *e)
 {
-	int r = pair_send(fd, ask, sizeof(*ask));
+	int r;
 
 	do
-		r = r < 0 ? r : pair_receive(fd, reply, sizeof(*reply));
-	while (r == 0 && reply->verb != PAIR_STOP && reply->to != ask->verb);
+		r = pair_receive(fd, reply, sizeof(*reply));
+	while (r == 0 && reply->verb != PAIR_STOP && reply->to != verb);
 	if (r < 0)
 		return error_errno(e, -ECONNRESET, "the daemon is gone");
 	if (reply->verb == PAIR_STOP)
@@ -42,4 +42,11 @@ int pair_call(int fd, const struct pair_ask *ask, struct pair_reply *reply, stru
 	if (reply->verb == PAIR_REFUSED)
 		return error_set(e, -EACCES, "%s", reply->refused.text);
 	return 0;
+}
+
+int pair_call(int fd, const struct pair_ask *ask, struct pair_reply *reply, struct error *e)
+{
+	if (pair_send(fd, ask, sizeof(*ask)) < 0)
+		return error_errno(e, -ECONNRESET, "the daemon is gone");
+	return pair_answer(fd, ask->verb, reply, e);
 }

@@ -89,6 +89,10 @@ int pair_send(int fd, const void *record, size_t size);
 /* Receives one record of exactly @size. -ECONNRESET at end of file, -EPROTO for another size. */
 int pair_receive(int fd, void *record, size_t size);
 
-/* Asks and waits for the reply to it. -ECANCELED when PAIR_STOP came instead (reply->stop),
- * -ECONNRESET when the daemon is gone, -EACCES when it refused; the sentence says which. */
+/* Waits for the reply to an ask of @verb; late replies to others are skipped. -ECANCELED when
+ * PAIR_STOP came instead (reply->stop), -ECONNRESET when the daemon is gone, -EACCES when it
+ * refused; the sentence says which. */
+int pair_answer(int fd, enum pair_verb verb, struct pair_reply *reply, struct error *e);
+
+/* Asks, and waits with pair_answer(). */
 int pair_call(int fd, const struct pair_ask *ask, struct pair_reply *reply, struct error *e);

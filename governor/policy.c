@@ -14,6 +14,8 @@ static int check_value(enum limit limit, uint64_t value, uint64_t ceiling, struc
 	const struct limit_info *info = &limit_table[limit];
 	char asked[32], most[32];
 
+	if (value > INT64_MAX && value != LIMIT_INFINITY) /* no parser makes it */
+		return error_set(e, -ERANGE, "--%s: is too large", info->name);
 	if (value < info->min)
 		return error_set(e, -EINVAL, "--%s: %s is below %s, the least that works",
 				 info->name, unit_format(info->unit, value, asked, sizeof(asked)),

@@ -24,7 +24,7 @@
 
 #define STATUS_FAILED 125 /* the governor failed, or the command line is wrong */
 
-enum { RUN_NAME = LIMIT_COUNT, RUN_REPORT, RUN_OPTIONS };
+enum { RUN_NAME = LIMIT_COUNT, RUN_REPORT, RUN_WAIT, RUN_OPTIONS };
 
 static const struct option run_options[RUN_OPTIONS] = {
 	[LIMIT_MEMORY] = { .limit = &limit_table[LIMIT_MEMORY] },
@@ -35,6 +35,7 @@ static const struct option run_options[RUN_OPTIONS] = {
 	[LIMIT_CPU_TIME] = { .limit = &limit_table[LIMIT_CPU_TIME] },
 	[RUN_NAME] = { NULL, "name", "NAME", "name for ps, kill and the report" },
 	[RUN_REPORT] = { NULL, "report", "FILE|fd:N", "write the report there, as JSON" },
+	[RUN_WAIT] = { NULL, "wait", "DURATION", "wait that long for a place, if there is none" },
 };
 
 struct run {
@@ -75,6 +76,9 @@ static int parse_request(struct request *q, const char *const values[], char **a
 				 values[RUN_NAME], GUEST_NAME_MAX);
 	if (values[RUN_NAME])
 		strcpy(q->name, values[RUN_NAME]);
+	if (values[RUN_WAIT] && unit_parse(UNIT_DURATION, values[RUN_WAIT], &q->wait_usec) < 0)
+		return error_set(e, -EINVAL, "--wait: \"%.72s\" is not %s", values[RUN_WAIT],
+				 unit_expected(UNIT_DURATION));
 	if (!argv[0])
 		return error_set(e, -EINVAL, "no command to run: see harpe-gov run --help");
 	command_text(argv, q->command);

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -186,10 +185,9 @@ static int become_fresh(uint32_t uid, struct error *e)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGRTMAX, SIG_IGN);
 	signal(SIGUSR1, ignore);
-	umask(0);
 	if (nice(5) < 0 || write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "500") < 0)
 		return error_set(e, -EINVAL, "not made stale");
-	return confine_reset_process(S_ISUID | 0327, e);
+	return confine_reset_process(e);
 }
 
 static void resets_the_process(void **state)
@@ -202,7 +200,6 @@ static void resets_the_process(void **state)
 	assert_empty(c.pid, "SigBlk");
 	assert_empty(c.pid, "SigIgn");
 	assert_empty(c.pid, "SigCgt");
-	assert_line(c.pid, "Umask:\t0327");
 	read_of(c.pid, "oom_score_adj", text);
 	assert_string_equal(text, "0");
 	assert_int_equal(getsid(c.pid), c.pid);
@@ -236,7 +233,7 @@ static int become_limited(uint32_t uid, struct error *e)
 		if (setrlimit((__rlimit_resource_t)rlimits[i].limit, &rlimits[i].own) < 0)
 			return error_errno(e, -errno, "not prepared");
 	}
-	return confine_rlimits(asked, e);
+	return confine_rlimits(asked, 4096, e);
 }
 
 static void limits_resources(void **state)
@@ -325,11 +322,20 @@ static void verifies_processes(void **state)
 
 /* ---- uids that somebody has ---- */
 
+static uint32_t held_uids[8], n_held;
+
+static void note_held(uint32_t uid, const char *why)
+{
+	assert_string_equal(why, "a process has it");
+	assert_true(n_held < ARRAY_SIZE(held_uids));
+	held_uids[n_held++] = uid;
+}
+
 /* Two processes of one uid, one of another; those beside the pool do not count. */
 static void holds_back_uids_of_live_processes(void **state)
 {
 	static const uint32_t busy[] = { UID + 1, UID + 1, UID + 4, UID - 1, UID + 5 };
-	static const uint32_t left[] = { UID, UID + 2, UID + 3 };
+	static const uint32_t left[] = { UID, UID + 2, UID + 3, UID + 1, UID + 4 };
 	struct child c[ARRAY_SIZE(busy)];
 	struct identity_pool *p;
 	struct error e = ERROR_NULL;
@@ -339,19 +345,23 @@ static void holds_back_uids_of_live_processes(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(busy); i++)
 		c[i] = start(confine_identity, busy[i]);
 	assert_int_equal(identity_pool_new(UID, 5, &p), 0);
-	assert_int_equal(identity_hold_back_busy(p, &e), 2);
+	for (int round = 0; round < 2; round++) { /* named once */
+		assert_int_equal(identity_verify(p, note_held, &e), 0);
+		assert_int_equal(identity_n_free(p), 3);
+		assert_int_equal(identity_n_quarantined(p), 2);
+		assert_int_equal(n_held, 2);
+	}
+	assert_int_equal(held_uids[0], UID + 1);
+	assert_int_equal(held_uids[1], UID + 4);
 	for (size_t i = 0; i < ARRAY_SIZE(busy); i++)
 		stop(&c[i]);
-	assert_int_equal(identity_leased(p), 0);
-	for (int round = 0; round < 2; round++) { /* for good, although they are gone */
-		for (size_t i = 0; i < ARRAY_SIZE(left); i++) {
-			assert_int_equal(identity_lease(p, &uid, &e), 0);
-			assert_int_equal(uid, left[i]);
-		}
-		assert_int_equal(identity_lease(p, &uid, &e), -EUSERS);
-		for (size_t i = 0; i < ARRAY_SIZE(left); i++)
-			identity_return(p, left[i]);
+	assert_int_equal(identity_verify(p, note_held, &e), 0);
+	assert_int_equal(n_held, 2);
+	for (size_t i = 0; i < ARRAY_SIZE(left); i++) {
+		assert_int_equal(identity_lease(p, &uid, &e), 0);
+		assert_int_equal(uid, left[i]);
 	}
+	assert_int_equal(identity_lease(p, &uid, &e), -EUSERS);
 	identity_pool_free(p);
 }
 

@@ -16,7 +16,10 @@ static int parse(const char *text, struct config *c, struct error *e)
 	int r;
 
 	assert_non_null(file);
-	r = config_parse(file, "F", c, e);
+	config_defaults(c);
+	r = config_read(file, "F", c, e);
+	if (r == 0)
+		r = config_check(c, e);
 	fclose(file);
 	return r;
 }
@@ -65,10 +68,10 @@ static const struct key {
 	size_t offset, size;
 	uint64_t value;
 } keys[] = {
-	KEY("pool", "first-uid", "1000", UNIT_COUNT, first_uid, 1000),
+	KEY("pool", "first-uid", "65536", UNIT_COUNT, first_uid, 65536),
 	KEY("pool", "count", "65536", UNIT_COUNT, uid_count, 65536),
-	KEY("access", "max-guests", "1", UNIT_COUNT, max_guests, 1),
-	KEY("access", "max-connections", "65536", UNIT_COUNT, max_connections, 65536),
+	KEY("access", "max-guests", "1", UNIT_COUNT, access[0].max_guests, 1),
+	KEY("access", "max-connections", "65536", UNIT_COUNT, access[0].max_connections, 65536),
 	CEILING("swap", "1T", UNIT_SIZE, LIMIT_SWAP, MIB << 20),
 	DEFAULT("memory", "8M", UNIT_SIZE, LIMIT_MEMORY, 8 * MIB),
 	DEFAULT("swap", "4096", UNIT_SIZE, LIMIT_SWAP, 4096),
@@ -135,14 +138,14 @@ static void takes_other_spellings(void **state)
 static const struct {
 	const char *text, *sentence;
 } bad[] = {
-	{ "[poll]\ncount = 1\n", "F:2: [poll] count: there is no such key; see harpe-gov.conf(5)" },
-	{ "count = 1\n", "F:1: [] count: there is no such key; see harpe-gov.conf(5)" },
-	{ "[pool\ncount = 1\n", "F:1: [] count: there is no such key; see harpe-gov.conf(5)" },
-	{ "[Pool]\ncount = 1\n", "F:2: [Pool] count: there is no such key; see harpe-gov.conf(5)" },
+	{ "[poll]\ncount = 1\n", "F:2: [poll]: there is no such section; see harpe-gov.conf(5)" },
+	{ "count = 1\n", "F:1: []: there is no such section; see harpe-gov.conf(5)" },
+	{ "[pool\ncount = 1\n", "F:2: []: there is no such section; see harpe-gov.conf(5)" },
+	{ "[Pool]\ncount = 1\n", "F:2: [Pool]: there is no such section; see harpe-gov.conf(5)" },
 	{ "[pool]\n\n# x\nsize = 1\n",
 	  "F:4: [pool] size: there is no such key; see harpe-gov.conf(5)" },
-	{ "[pool]\nmemory = 1G\n",
-	  "F:2: [pool] memory: there is no such key; see harpe-gov.conf(5)" },
+	{ "[pool]\nswap = 1G\n",
+	  "F:2: [pool] swap: there is no such key; see harpe-gov.conf(5)" },
 	{ "[defaults]\ncount = 1\n",
 	  "F:2: [defaults] count: there is no such key; see harpe-gov.conf(5)" },
 	{ "[pool]\nCount = 1\n", "F:2: [pool] Count: there is no such key; see harpe-gov.conf(5)" },
@@ -159,12 +162,14 @@ static const struct {
 	{ "[pool]\ncount =\n", "F:2: [pool] count: \"\" is not a number from 1 to 65536" },
 	{ "[pool]\ncount = 5 # few\n",
 	  "F:2: [pool] count: \"5 # few\" is not a number from 1 to 65536" },
-	{ "[pool]\nfirst-uid = 999\n",
-	  "F:2: [pool] first-uid: \"999\" is not a number from 1000 to 4294901760" },
+	{ "[pool]\nfirst-uid = 65535\n",
+	  "F:2: [pool] first-uid: \"65535\" is not a number from 65536 to 4294901760" },
 	{ "[pool]\nfirst-uid = 4294901761\n",
 	  "F:2: [pool] first-uid: \"4294901761\" is not a number from 1000 to 4294901760" },
-	{ "[access]\nmax-guests = 0\n",
-	  "F:2: [access] max-guests: \"0\" is not a number from 1 to 65536" },
+	{ "[access]\nmax-guests = -1\n",
+	  "F:2: [access] max-guests: \"-1\" is not a number from 0 to 65536" },
+	{ "[access]\nmax-connections = 0\n",
+	  "F:2: [access] max-connections: \"0\" is not a number from 1 to 65536" },
 	{ "[access]\nmax-connections = 65537\n",
 	  "F:2: [access] max-connections: \"65537\" is not a number from 1 to 65536" },
 	{ "[pool]\ncount = 5\n[access]\n[pool]\ncount = 5\n",
@@ -174,26 +179,25 @@ static const struct {
 	{ "junk\n", "F:1: is neither \"[section]\" nor \"key = value\"" },
 	{ "[pool]\ncount = 5\n[pool\n", "F:3: is neither \"[section]\" nor \"key = value\"" },
 	{ "[ceiling]\nmemory = 100M\n", /* the built-in default is 512M */
-	  "F: [defaults] memory: is above [ceiling] memory; lower the one or raise the other" },
+	  "[defaults] memory: is above [ceiling] memory; lower the one or raise the other" },
 	{ "[defaults]\ncpu-time = infinity\n[ceiling]\ncpu-time = 1d\n",
-	  "F: [defaults] cpu-time: is above [ceiling] cpu-time; lower the one or raise the "
+	  "[defaults] cpu-time: is above [ceiling] cpu-time; lower the one or raise the "
 	  "other" },
 	{ "[pool]\nfirst-uid = 4294901505\n",
-	  "F: [pool]: first-uid 4294901505 and count 256 pass the last uid 4294901760" },
+	  "[pool]: first-uid 4294901505 and count 256 pass the last uid 4294901760" },
 	{ "[pool]\nfirst-uid = 4294901760\ncount = 65536\n",
-	  "F: [pool]: first-uid 4294901760 and count 65536 pass the last uid 4294901760" },
+	  "[pool]: first-uid 4294901760 and count 65536 pass the last uid 4294901760" },
 };
 
 static void refuses(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		struct config c = { .first_uid = 4711 }, before = c;
+		struct config c;
 		struct error e = ERROR_NULL;
 
 		assert_int_equal(parse(bad[i].text, &c, &e), -EINVAL);
 		assert_string_equal(e.text, bad[i].sentence);
-		assert_memory_equal(&c, &before, sizeof(c));
 	}
 }
 
@@ -248,6 +252,7 @@ static void loads_files(void **state)
 	assert_memory_equal(&c, &want, sizeof(c));
 	assert_int_equal(write_whole(fd, "junk\n", 5), 0);
 	assert_int_equal(config_load(path, &c, &e), -EINVAL);
+	assert_memory_equal(&c, &want, sizeof(c));
 	snprintf(wanted, sizeof(wanted), "%s:3: is neither", path);
 	assert_mentions(e.text, wanted, "", "");
 	close(fd);

@@ -9,7 +9,7 @@
 
 #define FIRST UINT32_C(3000000000) /* nobody's */
 #define COUNT 5
-#define STEPS 20000
+#define STEPS 2000
 
 static struct identity_pool *new_pool(uint32_t first, uint32_t count)
 {
@@ -30,30 +30,67 @@ static uint32_t lease(struct identity_pool *p)
 	return uid;
 }
 
+static void no_one_held(uint32_t uid, const char *why)
+{
+	fail_msg("uid %u is held: %s", uid, why);
+}
+
+static void verify(struct identity_pool *p)
+{
+	struct error e = ERROR_NULL;
+
+	if (identity_verify(p, no_one_held, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(identity_n_quarantined(p), 0);
+}
+
+static struct identity_pool *new_clean_pool(void)
+{
+	struct identity_pool *p = new_pool(FIRST, COUNT);
+
+	verify(p);
+	return p;
+}
+
 static void assert_exhausted(struct identity_pool *p)
 {
 	struct error e = ERROR_NULL;
 	uint32_t uid = 4711;
 
+	assert_int_equal(identity_n_free(p), 0);
 	assert_int_equal(identity_lease(p, &uid, &e), -EUSERS);
 	assert_string_equal(e.text, "all 5 uids of the pool are in use; wait for a guest to end, "
-				    "or raise [pool] count");
+				    "use --wait, or raise [pool] count");
 	assert_int_equal(uid, 4711);
 }
 
-static void leases_until_all_are_out(void **state)
+static void starts_in_quarantine(void **state)
 {
 	struct identity_pool *p = new_pool(FIRST, COUNT);
 
 	(void)state;
+	assert_int_equal(identity_n_quarantined(p), COUNT);
+	assert_exhausted(p);
+	verify(p);
+	assert_int_equal(identity_n_free(p), COUNT);
+	identity_pool_free(p);
+}
+
+static void leases_until_all_are_out(void **state)
+{
+	struct identity_pool *p = new_clean_pool();
+
+	(void)state;
 	for (uint32_t i = 0; i < COUNT; i++) {
-		assert_int_equal(identity_leased(p), i);
+		assert_int_equal(identity_n_free(p), COUNT - i);
 		assert_int_equal(lease(p), FIRST + i);
 	}
 	assert_exhausted(p);
-	assert_int_equal(identity_leased(p), COUNT);
 	identity_return(p, FIRST + 3);
-	assert_int_equal(identity_leased(p), COUNT - 1);
+	assert_int_equal(identity_n_quarantined(p), 1);
+	assert_exhausted(p);
+	verify(p);
+	assert_int_equal(identity_n_free(p), 1);
 	assert_int_equal(lease(p), FIRST + 3);
 	assert_exhausted(p);
 	identity_pool_free(p);
@@ -62,34 +99,40 @@ static void leases_until_all_are_out(void **state)
 
 static void takes_the_longest_unused_first(void **state)
 {
-	struct identity_pool *p = new_pool(FIRST, COUNT);
+	static const uint32_t back[] = { FIRST + 2, FIRST, FIRST + 1 };
+	struct identity_pool *p = new_clean_pool();
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
 		lease(p);
-	identity_return(p, FIRST + 2);
-	identity_return(p, FIRST);
-	identity_return(p, FIRST + 1);
+	for (size_t i = 0; i < ARRAY_SIZE(back); i++) {
+		identity_return(p, back[i]);
+		verify(p);
+	}
 	for (uint32_t i = 3; i < COUNT; i++)
 		assert_int_equal(lease(p), FIRST + i);
-	assert_int_equal(lease(p), FIRST + 2);
-	assert_int_equal(lease(p), FIRST);
-	assert_int_equal(lease(p), FIRST + 1);
+	for (size_t i = 0; i < ARRAY_SIZE(back); i++)
+		assert_int_equal(lease(p), back[i]);
 	identity_pool_free(p);
 }
 
-/* Any order of leases and returns: no uid is ever out twice, and none is lost. */
+/* Any order of leases, returns and looks: no uid is ever out twice, and none is lost. */
 static void never_leases_a_uid_twice(void **state)
 {
-	struct identity_pool *p = new_pool(FIRST, COUNT);
+	struct identity_pool *p = new_clean_pool();
 	uint32_t out[COUNT], n = 0;
 
 	(void)state;
 	srandom(1);
 	for (int step = 0; step < STEPS; step++) {
-		if (n == COUNT || (n > 0 && random() % 2)) {
-			uint32_t i = (uint32_t)random() % n;
+		assert_int_equal(identity_n_free(p) + identity_n_quarantined(p) + n, COUNT);
+		if (random() % 32 == 0)
+			verify(p);
+		if (identity_n_free(p) == 0 || (n > 0 && random() % 2)) {
+			uint32_t i = n > 0 ? (uint32_t)random() % n : 0;
 
+			if (n == 0)
+				continue;
 			identity_return(p, out[i]);
 			out[i] = out[--n];
 			continue;
@@ -98,53 +141,61 @@ static void never_leases_a_uid_twice(void **state)
 		assert_in_range(out[n], FIRST, FIRST + COUNT - 1);
 		for (uint32_t i = 0; i < n; i++)
 			assert_int_not_equal(out[i], out[n]);
-		assert_int_equal(identity_leased(p), ++n);
+		n++;
 	}
 	identity_pool_free(p);
 }
 
 /* ---- uids that somebody has ---- */
 
-static void holds_nothing_back_when_nobody_is_there(void **state)
+static uint32_t last_held, n_held;
+
+static void note_held(uint32_t uid, const char *why)
+{
+	assert_string_equal(why, "a process has it");
+	last_held = uid;
+	n_held++;
+}
+
+static void leaves_no_descriptor(void **state)
 {
 	struct identity_pool *p = new_pool(FIRST, COUNT);
-	struct error e = ERROR_NULL;
 	int before = open_fds();
 
 	(void)state;
-	assert_int_equal(identity_hold_back_busy(p, &e), 0);
+	verify(p);
 	assert_int_equal(open_fds(), before);
-	assert_int_equal(identity_leased(p), 0);
-	assert_int_equal(lease(p), FIRST);
 	identity_pool_free(p);
 }
 
-/* This very process is busy, at either end of a pool. */
-static void holds_back_its_own_uid(void **state)
+/* This very process is busy. */
+static void holds_its_own_uid(void **state)
 {
-	uint32_t own = geteuid();
-	struct identity_pool *p = new_pool(own, COUNT);
+	uint32_t own = geteuid(), uid;
+	struct identity_pool *p = new_pool(own, 1);
 	struct error e = ERROR_NULL;
-	uint32_t uid;
-	int held = identity_hold_back_busy(p, &e);
 
 	(void)state;
-	assert_true(held >= 1);
-	assert_int_equal(identity_leased(p), 0);
-	for (int i = held; i < COUNT; i++)
-		assert_int_not_equal(lease(p), own);
-	assert_int_equal(identity_lease(p, &uid, &e), -EUSERS);
+	n_held = 0;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(identity_verify(p, note_held, &e), 0);
+		assert_int_equal(n_held, 1); /* named once */
+		assert_int_equal(last_held, own);
+		assert_int_equal(identity_n_quarantined(p), 1);
+		assert_int_equal(identity_lease(p, &uid, &e), -EUSERS);
+	}
 	identity_pool_free(p);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(starts_in_quarantine),
 		cmocka_unit_test(leases_until_all_are_out),
 		cmocka_unit_test(takes_the_longest_unused_first),
 		cmocka_unit_test(never_leases_a_uid_twice),
-		cmocka_unit_test(holds_nothing_back_when_nobody_is_there),
-		cmocka_unit_test(holds_back_its_own_uid),
+		cmocka_unit_test(leaves_no_descriptor),
+		cmocka_unit_test(holds_its_own_uid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,9 +129,11 @@ static int call(int *pair, const struct pair_reply *answer, struct pair_reply *r
 		struct error *e)
 {
 	struct pair_ask ask = { .verb = PAIR_NEXT, .cursor = 12 }, got;
+	struct pair_reply named = *answer;
 	int r;
 
-	assert_int_equal(pair_send(pair[1], answer, sizeof(*answer)), 0);
+	named.to = answer->verb == PAIR_STOP ? 0 : PAIR_NEXT;
+	assert_int_equal(pair_send(pair[1], &named, sizeof(named)), 0);
 	r = pair_call(pair[0], &ask, reply, e);
 	assert_int_equal(pair_receive(pair[1], &got, sizeof(got)), 0);
 	assert_memory_equal(&got, &ask, sizeof(ask));

@@ -16,6 +16,12 @@ static const struct config sample = {
 	.ceiling = { { 128 * MIB + 5, 3 * MIB + 7, 2000000, 20, 10000000, 20000000 } },
 };
 
+/* A section of the caller's that says nothing about limits. */
+static const struct access plain = {
+	.ceiling = { { LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET,
+		       LIMIT_UNSET } },
+};
+
 static uint64_t rounded(int limit, uint64_t value)
 {
 	return limit_table[limit].unit == UNIT_SIZE && value != LIMIT_INFINITY
@@ -38,7 +44,7 @@ static void assert_merges(const struct config *c, int limit, uint64_t value, uin
 	struct limits asked = asked_for(limit, value), got = {};
 	struct error e = ERROR_NULL;
 
-	if (policy_limits(c, &asked, &got, &e) < 0)
+	if (policy_limits(c, &plain, &asked, &got, &e) < 0)
 		fail_msg("%s", e.text);
 	for (int i = 0; i < LIMIT_COUNT; i++)
 		assert_int_equal(got.value[i],
@@ -51,7 +57,7 @@ static void assert_refused(const struct config *c, int limit, uint64_t value, in
 	struct limits asked = asked_for(limit, value), got = { { 4711 } }, before = got;
 	struct error e = ERROR_NULL;
 
-	assert_int_equal(policy_limits(c, &asked, &got, &e), r);
+	assert_int_equal(policy_limits(c, &plain, &asked, &got, &e), r);
 	assert_string_equal(e.text, sentence);
 	assert_memory_equal(&got, &before, sizeof(got));
 }
@@ -79,9 +85,9 @@ static void takes_the_ceiling_and_nothing_above(void **state)
 		struct limits asked = asked_for(i, most + 1), got;
 
 		assert_merges(&sample, i, most, rounded(i, most));
-		assert_int_equal(policy_limits(&sample, &asked, &got, NULL), -EPERM);
+		assert_int_equal(policy_limits(&sample, &plain, &asked, &got, NULL), -EPERM);
 		asked = asked_for(i, LIMIT_INFINITY);
-		assert_int_equal(policy_limits(&sample, &asked, &got, NULL), -EPERM);
+		assert_int_equal(policy_limits(&sample, &plain, &asked, &got, NULL), -EPERM);
 	}
 }
 
@@ -94,14 +100,14 @@ static void takes_the_least_and_nothing_below(void **state)
 
 		assert_merges(&sample, i, least, rounded(i, least));
 		if (least > 0)
-			assert_int_equal(policy_limits(&sample, &asked, &got, NULL), -EINVAL);
+			assert_int_equal(policy_limits(&sample, &plain, &asked, &got, NULL), -EINVAL);
 	}
 }
 
 static void says_what_would_do(void **state)
 {
 	static const char hint[] =
-		", the [ceiling] in /etc/harpe-gov/harpe-gov.conf; ask for less, "
+		", the ceiling in /etc/harpe-gov/harpe-gov.conf; ask for less, "
 		"or ask the administrator to raise it";
 	struct config c;
 	char sentence[256];
