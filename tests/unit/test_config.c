@@ -165,7 +165,7 @@ static const struct {
 	{ "[pool]\nfirst-uid = 65535\n",
 	  "F:2: [pool] first-uid: \"65535\" is not a number from 65536 to 4294901760" },
 	{ "[pool]\nfirst-uid = 4294901761\n",
-	  "F:2: [pool] first-uid: \"4294901761\" is not a number from 1000 to 4294901760" },
+	  "F:2: [pool] first-uid: \"4294901761\" is not a number from 65536 to 4294901760" },
 	{ "[access]\nmax-guests = -1\n",
 	  "F:2: [access] max-guests: \"-1\" is not a number from 0 to 65536" },
 	{ "[access]\nmax-connections = 0\n",
