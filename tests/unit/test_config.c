@@ -70,6 +70,7 @@ static const struct key {
 } keys[] = {
 	KEY("pool", "first-uid", "65536", UNIT_COUNT, first_uid, 65536),
 	KEY("pool", "count", "65536", UNIT_COUNT, uid_count, 65536),
+	KEY("pool", "memory", "3G", UNIT_SIZE, pool_memory, 3072 * MIB),
 	KEY("access", "max-guests", "1", UNIT_COUNT, access[0].max_guests, 1),
 	KEY("access", "max-connections", "65536", UNIT_COUNT, access[0].max_connections, 65536),
 	CEILING("swap", "1T", UNIT_SIZE, LIMIT_SWAP, MIB << 20),
@@ -315,20 +316,34 @@ static void ships_the_defaults(void **state)
 		assert_key_is_set(text, &keys[i]);
 }
 
-/* The text of "# SECTION [name]"; to be freed. */
+/* Makes one line of a paragraph behind a key. */
+static void join_lines(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; from++)
+		*to++ = from[0] == '\n' && from[1] == '\t' ? (from++, ' ') : *from;
+	*to = '\0';
+}
+
+/* The text of "# SECTION [name]" or "# SECTIONS [name] AND ..."; to be freed. */
 static char *section_of(const char *page, const char *name)
 {
-	char heading[64], *text;
-	const char *start, *end;
+	char title[64], *text;
+	const char *start = page, *end;
 
-	snprintf(heading, sizeof(heading), "\n# SECTION [%s]\n", name);
-	start = strstr(page, heading);
-	assert_non_null(start);
-	start += strlen(heading);
+	snprintf(title, sizeof(title), "[%s]", name);
+	do {
+		start = strstr(start + 1, "\n# SECTION");
+		if (!start)
+			fail_msg("no section %s", title);
+		start += strcspn(start, "[");
+	} while (strncmp(start, title, strlen(title)) != 0);
 	end = strstr(start, "\n# ");
 	assert_non_null(end);
 	text = strndup(start, (size_t)(end - start) + 1);
 	assert_non_null(text);
+	join_lines(text);
 	return text;
 }
 
@@ -339,12 +354,12 @@ static void assert_entry(const char *section, const char *name, const char *valu
 	const char *start, *at, *next;
 
 	snprintf(entry, sizeof(entry), "\n*%s*=_", name);
-	snprintf(sentence, sizeof(sentence), "Default: %s.\n", value);
+	snprintf(sentence, sizeof(sentence), " Default: %s", value);
 	assert_mentions(section, entry, "", "");
 	start = strstr(section, entry);
 	at = strstr(start, sentence);
 	next = strstr(start + 1, "\n*");
-	if (!at || (next && next < at))
+	if (!at || (next && next < at) || !strchr(".;", at[strlen(sentence)]))
 		fail_msg("%s does not have \"%s\"", name, sentence);
 }
 
@@ -371,7 +386,7 @@ static size_t count_of(const char *text, const char *word)
 
 static void documents_every_key(void **state)
 {
-	_cleanup_free_ char *page = source_text("man/harpe-gov.conf.5.scd");
+	_cleanup_free_ char *page = source_text("man/harpe-gov.conf.5.scd"), *access = NULL;
 	struct config c;
 
 	(void)state;
@@ -386,7 +401,12 @@ static void documents_every_key(void **state)
 		else
 			assert_entry(section, keys[i].name, value);
 	}
-	assert_int_equal(count_of(page, "*=_"), ARRAY_SIZE(keys) - LIMIT_COUNT);
+	access = section_of(page, "access");
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		assert_mentions(access, "*", limit_table[i].name, "*");
+	assert_mentions(access, "*users*=_", "", "");
+	assert_mentions(access, "*groups*=_", "", "");
+	assert_int_equal(count_of(page, "*=_"), ARRAY_SIZE(keys) - LIMIT_COUNT + 2);
 }
 
 int main(void)
