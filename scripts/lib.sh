@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 # What the scripts share.  Source it; it defines functions and two variables and runs nothing.
 
