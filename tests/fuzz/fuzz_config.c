@@ -15,29 +15,34 @@ static void check(const struct config *c)
 {
 	struct limits asked, got;
 
-	if (c->first_uid < 1000 || c->uid_count == 0 ||
-	    c->first_uid + c->uid_count < c->first_uid || c->max_guests == 0 ||
-	    c->max_connections == 0)
+	if (c->first_uid < 65536 || c->uid_count == 0 ||
+	    c->first_uid + c->uid_count < c->first_uid || c->n_access == 0 ||
+	    c->n_access > ACCESS_SECTIONS_MAX)
 		abort();
 	limits_clear(&asked);
-	if (policy_limits(c, &asked, &got, NULL) < 0)
-		abort();
+	for (uint32_t i = 0; i < c->n_access; i++)
+		if (c->access[i].max_connections == 0 ||
+		    policy_limits(c, &c->access[i], &asked, &got, NULL) < 0)
+			abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	FILE *file = size ? fmemopen((void *)data, size, "re") : NULL;
-	struct config c, before;
+	static struct config c;
 	struct error e = ERROR_NULL;
 
 	if (!file)
 		return 0;
-	memset(&c, 0xa5, sizeof(c));
-	before = c;
-	if (config_parse(file, "F", &c, &e) == 0)
+	config_defaults(&c);
+	if (config_read(file, "F", &c, &e) < 0) {
+		if (strncmp(e.text, "F:", 2) != 0)
+			abort();
+	} else if (config_check(&c, &e) == 0) {
 		check(&c);
-	else if (strncmp(e.text, "F:", 2) != 0 || memcmp(&c, &before, sizeof(c)) != 0)
+	} else if (!e.text[0]) {
 		abort();
+	}
 	fclose(file);
 	return 0;
 }
