@@ -50,7 +50,7 @@ static const struct unit {
 	uint64_t min;
 	uint64_t human; /* exact values are printed as they are below this many */
 } units[] = {
-	[UNIT_COUNT] = { "a number such as 128", size_suffixes, 1, 1, VALUE_MAX },
+	[UNIT_COUNT] = { "a number such as 128", size_suffixes, 1, 1, UINT64_MAX },
 	[UNIT_SIZE] = { "a size such as 512M", size_suffixes, ARRAY_SIZE(size_suffixes), 0, 1024 },
 	[UNIT_DURATION] = { "a duration such as 30s", duration_suffixes,
 			    ARRAY_SIZE(duration_suffixes), 0, 1000 },

@@ -212,38 +212,43 @@ static int verify_own(const struct cgroup *cg, const struct limits *asked, struc
 			want = cpu_as_written(want, cg->cpu_max);
 		if (have != want)
 			return error_set(e, -ESTALE,
-					 "%s/%s: is %" PRIu64 " where %" PRIu64 " was set",
-					 cg->path, f->file, have, want);
+					 "%s%s/%s: is %" PRIu64 " where %" PRIu64 " was set",
+					 cg->path, f->limit == LIMIT_PIDS ? "/guest" : "", f->file,
+					 have, want);
 	}
 	return 0;
 }
 
-/* Lowers @limits to what the directory @dirfd allows; files that are not there limit nothing. */
-static void lower_to(int dirfd, struct limits *limits)
+/* Lowers @limits to what the directory @dirfd allows; only a file that is not there limits nothing.
+ */
+static int lower_to(int dirfd, struct limits *limits)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		uint64_t have;
+		uint64_t have, *limit = &limits->value[files[i].limit];
+		int r = read_limit(dirfd, &files[i], &have);
 
-		if (read_limit(dirfd, &files[i], &have) == 0 &&
-		    have < limits->value[files[i].limit])
-			limits->value[files[i].limit] = have;
+		if (r < 0 && r != -ENOENT)
+			return r;
+		if (r == 0 && have < *limit)
+			*limit = have;
 	}
+	return 0;
 }
 
-static void lower_to_ancestors(const struct cgroup *cg, struct limits *limits)
+/* From the scope up to, and without, the root, which has no limits. */
+static int lower_to_path(const struct cgroup *cg, struct limits *limits, struct error *e)
 {
 	char path[512];
-	char *slash;
 
-	snprintf(path, sizeof(path), "%s", cg->path);
-	while ((slash = strrchr(path, '/')) && slash > path + strlen(CGROUP_ROOT)) {
-		_cleanup_close_ int fd = -1;
+	for (snprintf(path, sizeof(path), "%s", cg->path); strlen(path) > strlen(CGROUP_ROOT);
+	     *strrchr(path, '/') = '\0') {
+		_cleanup_close_ int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		int r = fd < 0 ? -errno : lower_to(fd, limits);
 
-		*slash = '\0';
-		fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (fd >= 0)
-			lower_to(fd, limits);
+		if (r < 0)
+			return error_errno(e, r, "%s: its limits cannot be read", path);
 	}
+	return 0;
 }
 
 int cgroup_verify(const struct cgroup *cg, const struct limits *asked, struct limits *ret_in_force,
@@ -258,9 +263,7 @@ int cgroup_verify(const struct cgroup *cg, const struct limits *asked, struct li
 	    strcmp(group, "1") != 0)
 		return error_set(e, -ESTALE, "%s/guest/memory.oom.group: is not 1", cg->path);
 	*ret_in_force = *asked;
-	lower_to(cg->scope_fd, ret_in_force);
-	lower_to_ancestors(cg, ret_in_force);
-	return 0;
+	return lower_to_path(cg, ret_in_force, e);
 }
 
 int cgroup_verify_member(const struct cgroup *cg, pid_t pid, struct error *e)

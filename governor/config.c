@@ -131,6 +131,12 @@ void config_defaults(struct config *c)
 
 /* ---- sections ---- */
 
+/* For messages: what is in a file may be anything. */
+static const char *shown(const char *text, char buf[72])
+{
+	return text_escape(text, buf, 72);
+}
+
 static bool valid_access_name(const char *name)
 {
 	size_t len = strlen(name);
@@ -174,13 +180,15 @@ static int find_section(struct parser *p, const char *title, struct place *ret)
 {
 	static const char prefix[] = "access ";
 	const char *name = title + strlen(prefix);
+	char buf[72];
 	int i;
 
 	if (find_plain(p, title, ret) == 0)
 		return 0;
 	if (strncmp(title, prefix, strlen(prefix)) != 0 || !valid_access_name(name))
 		return error_set(&p->error, -EINVAL,
-				 "[%.60s]: there is no such section; see harpe-gov.conf(5)", title);
+				 "[%s]: there is no such section; see harpe-gov.conf(5)",
+				 shown(title, buf));
 	i = find_access(p->config, name);
 	if (i < 0)
 		return error_set(&p->error, -E2BIG, "[%s]: more than %d access sections", title,
@@ -197,18 +205,21 @@ static int set_number(struct parser *p, const struct key *key, uint32_t *to, con
 {
 	uint64_t n = 0;
 	int r = strcmp(value, "0") == 0 ? 0 : unit_parse(UNIT_COUNT, value, &n);
+	char buf[72];
 
 	if (r < 0 || n < key->min || n > key->max)
-		return error_set(&p->error, -EINVAL, "\"%.40s\" is not a number from %u to %u",
-				 value, key->min, key->max);
+		return error_set(&p->error, -EINVAL, "\"%s\" is not a number from %u to %u",
+				 shown(value, buf), key->min, key->max);
 	*to = (uint32_t)n;
 	return 0;
 }
 
 static int set_size(struct parser *p, uint64_t *to, const char *value)
 {
+	char buf[72];
+
 	if (unit_parse(UNIT_SIZE, value, to) < 0)
-		return error_set(&p->error, -EINVAL, "\"%.40s\" is not %s", value,
+		return error_set(&p->error, -EINVAL, "\"%s\" is not %s", shown(value, buf),
 				 unit_expected(UNIT_SIZE));
 	return 0;
 }
@@ -276,6 +287,7 @@ static int find_key(const struct place *place, const char *name)
 static int set_key(struct parser *p, const char *title, const char *name, const char *value)
 {
 	struct place place = { .section = sections };
+	char buf[72];
 	int key, r = find_section(p, title, &place);
 
 	if (r < 0)
@@ -283,8 +295,8 @@ static int set_key(struct parser *p, const char *title, const char *name, const 
 	key = find_key(&place, name);
 	if (key < 0)
 		return error_set(&p->error, -EINVAL,
-				 "[%s] %.40s: there is no such key; see harpe-gov.conf(5)", title,
-				 name);
+				 "[%s] %s: there is no such key; see harpe-gov.conf(5)", title,
+				 shown(name, buf));
 	if (p->seen[place.slot] & 1u << key)
 		return error_set(&p->error, -EINVAL, "[%s] %s: is set twice; keep one line", title,
 				 name);
@@ -308,6 +320,18 @@ static int on_key(void *userdata, const char *title, const char *name, const cha
 	return p->r == 0;
 }
 
+/* libinih says nothing of a section without keys: a misspelt one would go unnoticed. */
+static void check_title(struct parser *p, const char *text)
+{
+	char title[ACCESS_NAME_MAX + 32];
+	struct place place = { .section = sections };
+
+	snprintf(title, sizeof(title), "%.*s", (int)strcspn(text, "]\n"), text);
+	p->r = find_section(p, title, &place);
+	if (p->r < 0)
+		error_wrap(&p->error, p->r, "%s:%u", p->path, p->line);
+}
+
 /* libinih's reader, which counts the lines and refuses what would be cut. */
 static char *on_line(char *buf, int size, void *userdata)
 {
@@ -317,8 +341,11 @@ static char *on_line(char *buf, int size, void *userdata)
 	if (!line)
 		return NULL;
 	p->line++;
+	if (line[0] == '[' && p->r == 0)
+		check_title(p, line + 1);
 	if (!strchr(line, '\n') && !feof(p->file) && p->r == 0)
-		p->r = error_set(&p->error, -E2BIG, "%s:%u: the line is too long", p->path,
+		p->r = error_set(&p->error, -E2BIG,
+				 "%s:%u: the line is too long, or has a NUL byte", p->path,
 				 p->line);
 	return line;
 }

@@ -18,7 +18,8 @@
  *  - socket(2), socketpair(2): Unix sockets, and IPv4 or IPv6 with TCP or UDP; nothing else. Other
  *    families and protocols reach the network past a firewall that matches users (AF_SMC, AF_RXRPC,
  *    IPPROTO_SMC).
- *  - setsockopt(2): no joining of multicast groups, for which the kernel itself sends packets.
+ *  - setsockopt(2): no joining of multicast groups, for which the kernel itself sends packets; no
+ *    TCP_ULP.
  *  - keyctl, add_key, request_key: keys outlive a run and are resolved by root's helpers.
  *  - io_uring: its operations pass no seccomp filter.
  *  - set-user-ID and set-group-ID bits, in every call that can set them; openat2 answers ENOSYS.

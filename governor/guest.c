@@ -332,12 +332,14 @@ static void reap(struct guest *g)
 }
 
 /* The first process ended by itself, or by whom? Kernel counters decide, not the status. */
-static enum ended why_it_ended(const struct report *r)
+static enum ended why_it_ended(const struct report *r, struct error *e)
 {
 	if (r->memory_oom_kills != REPORT_UNKNOWN && r->memory_oom_kills > 0)
 		return ENDED_MEMORY;
-	if (!r->guest_ran)
+	if (!r->guest_ran) {
+		error_set(e, -ECHILD, "its process was killed before the command ran");
 		return ENDED_SETUP_FAILED;
+	}
 	return r->signal != REPORT_UNKNOWN ? ENDED_SIGNALED : ENDED_EXITED;
 }
 
@@ -373,7 +375,7 @@ static void end(struct guest *g, struct error *e)
 		ended = ENDED_UNKILLABLE;
 	reap(g);
 	cgroup_counters(&g->cgroup, r);
-	r->ended = ended == ENDED_EXITED ? why_it_ended(r) : ended;
+	r->ended = ended == ENDED_EXITED ? why_it_ended(r, e) : ended;
 	leave_scope(g, e);
 	memcpy(r->error, e->text, sizeof(r->error));
 	cgroup_close(&g->cgroup);

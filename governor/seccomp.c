@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdlib.h>
@@ -136,24 +137,30 @@ static int deny_user_namespaces(scmp_filter_ctx ctx)
 	return r;
 }
 
-/* Joining a group makes the kernel itself send IGMP or MLD reports, past every owner match. */
+/* Joining a group makes the kernel itself send IGMP or MLD reports, past every owner match. TCP_ULP
+ * "smc" would turn an allowed socket into one of a denied family. */
 static const struct {
 	int level, option;
-} joins[] = {
-	{ IPPROTO_IP, IP_ADD_MEMBERSHIP },	   { IPPROTO_IP, IP_ADD_SOURCE_MEMBERSHIP },
-	{ IPPROTO_IP, MCAST_JOIN_GROUP },	   { IPPROTO_IP, MCAST_JOIN_SOURCE_GROUP },
-	{ IPPROTO_IPV6, IPV6_JOIN_GROUP },	   { IPPROTO_IPV6, MCAST_JOIN_GROUP },
-	{ IPPROTO_IPV6, MCAST_JOIN_SOURCE_GROUP }, { IPPROTO_IPV6, IPV6_JOIN_ANYCAST },
+} socket_options[] = {
+	{ IPPROTO_IP, IP_ADD_MEMBERSHIP },
+	{ IPPROTO_IP, IP_ADD_SOURCE_MEMBERSHIP },
+	{ IPPROTO_IP, MCAST_JOIN_GROUP },
+	{ IPPROTO_IP, MCAST_JOIN_SOURCE_GROUP },
+	{ IPPROTO_IPV6, IPV6_JOIN_GROUP },
+	{ IPPROTO_IPV6, MCAST_JOIN_GROUP },
+	{ IPPROTO_IPV6, MCAST_JOIN_SOURCE_GROUP },
+	{ IPPROTO_IPV6, IPV6_JOIN_ANYCAST },
+	{ IPPROTO_TCP, TCP_ULP },
 };
 
-static int deny_joins(scmp_filter_ctx ctx)
+static int deny_socket_options(scmp_filter_ctx ctx)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(joins) && r == 0; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(socket_options) && r == 0; i++)
 		r = seccomp_rule_add(ctx, DENY, SCMP_SYS(setsockopt), 2,
-				     ARG_IS(1, (uint64_t)joins[i].level),
-				     ARG_IS(2, (uint64_t)joins[i].option));
+				     ARG_IS(1, (uint64_t)socket_options[i].level),
+				     ARG_IS(2, (uint64_t)socket_options[i].option));
 	return r;
 }
 
@@ -214,7 +221,7 @@ static int deny_core_limit(scmp_filter_ctx ctx)
 }
 
 static int (*const rules[])(scmp_filter_ctx ctx) = {
-	deny_user_namespaces, deny_sockets, deny_joins, deny_id_bits, deny_core_limit,
+	deny_user_namespaces, deny_sockets, deny_socket_options, deny_id_bits, deny_core_limit,
 };
 
 static int add_rules(scmp_filter_ctx ctx)

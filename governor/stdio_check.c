@@ -3,12 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
 #include "common/fd.h"
+
+#define MQUEUE_MAGIC 0x19800202 /* ipc/mqueue.c; in no header */
 
 static int refuse(const char *name, const char *what, struct error *e)
 {
@@ -51,6 +55,21 @@ static int check_socket(int fd, const char *name, struct error *e)
 	return 0;
 }
 
+/* They look like regular files and are doors to kernel objects. */
+static int check_file(int fd, const char *name, struct error *e)
+{
+	static const long objects[] = { NSFS_MAGIC, PROC_SUPER_MAGIC, MQUEUE_MAGIC,
+					SECRETMEM_MAGIC };
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return error_errno(e, -errno, "%s cannot be looked at", name);
+	for (size_t i = 0; i < ARRAY_SIZE(objects); i++)
+		if (fs.f_type == objects[i])
+			return refuse(name, "a file of the kernel's", e);
+	return 0;
+}
+
 int stdio_check(int fd, const char *name, struct error *e)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -62,6 +81,7 @@ int stdio_check(int fd, const char *name, struct error *e)
 		return refuse(name, "an O_PATH descriptor", e);
 	switch (st.st_mode & S_IFMT) {
 	case S_IFREG:
+		return check_file(fd, name, e);
 	case S_IFIFO:
 		return 0;
 	case S_IFSOCK:

@@ -8,6 +8,6 @@
 
 #include "common/error.h"
 
-/* 0, or -EINVAL with a sentence that names @name ("standard input") and what it is. May block on a
- * hostile descriptor: only the supervisor calls it, under its deadline. */
+/* 0, or a negative errno with a sentence that names @name ("standard input") and what it is. May
+ * block on a hostile descriptor: only the supervisor calls it, under its deadline. */
 int stdio_check(int fd, const char *name, struct error *e);

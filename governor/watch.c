@@ -140,7 +140,7 @@ static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct 
 		[P_WALL] = { .fd = wall, .events = POLLIN },
 		[P_CPU] = { .fd = cpu, .events = POLLIN },
 		[P_DAEMON] = { .fd = w->daemon, .events = POLLIN },
-		[P_CLIENT] = { .fd = w->client, .events = POLLIN | POLLRDHUP },
+		[P_CLIENT] = { .fd = w->client, .events = POLLRDHUP }, /* signals wait for exec */
 	};
 
 	for (;;) {
@@ -151,8 +151,10 @@ static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct 
 		}
 		if (p[P_CONTROL].revents & POLLIN && has_message(w->control))
 			return ENDED_SETUP_FAILED;
-		if (p[P_CONTROL].revents)
-			p[P_CONTROL].fd = -1; /* closed: the command runs, or its process is dead */
+		if (p[P_CONTROL].revents) { /* closed: the command runs, or its process is dead */
+			p[P_CONTROL].fd = -1;
+			p[P_CLIENT].events |= POLLIN;
+		}
 		if (p[P_GUEST].revents)
 			return ENDED_EXITED;
 		if (p[P_DAEMON].revents)
