@@ -236,6 +236,54 @@ static int become_limited(uint32_t uid, struct error *e)
 	return confine_rlimits(asked, 4096, e);
 }
 
+/* How long files may get when the caller does not say. */
+static const struct {
+	struct rlimit own, asked, want;
+} file_limits[] = {
+	{ { RLIM_INFINITY, RLIM_INFINITY }, { RLIM_INFINITY, RLIM_INFINITY }, { 4096, 4096 } },
+	{ { RLIM_INFINITY, RLIM_INFINITY }, { 7, 8 }, { 7, 8 } },
+	{ { RLIM_INFINITY, RLIM_INFINITY }, { 0, 0 }, { 0, 0 } },
+	{ { RLIM_INFINITY, RLIM_INFINITY }, { 5000, 6000 }, { 5000, 6000 } },
+	{ { 100, 200 }, { RLIM_INFINITY, RLIM_INFINITY }, { 200, 200 } },
+};
+static size_t file_case;
+static uint64_t file_bytes;
+
+static int become_limited_in_files(uint32_t uid, struct error *e)
+{
+	struct rlimit asked[GUEST_RLIMITS];
+
+	(void)uid;
+	for (int i = 0; i < GUEST_RLIMITS; i++)
+		asked[i] = (struct rlimit){ RLIM_INFINITY, RLIM_INFINITY };
+	asked[RLIMIT_FSIZE] = file_limits[file_case].asked;
+	if (setrlimit(RLIMIT_FSIZE, &file_limits[file_case].own) < 0)
+		return error_errno(e, -errno, "not prepared");
+	return confine_rlimits(asked, file_bytes, e);
+}
+
+static void assert_file_limit(const struct rlimit *want)
+{
+	struct child c = start(become_limited_in_files, UID);
+	struct rlimit got;
+
+	assert_int_equal(prlimit(c.pid, RLIMIT_FSIZE, NULL, &got), 0);
+	stop(&c);
+	assert_int_equal(got.rlim_cur, want->rlim_cur);
+	assert_int_equal(got.rlim_max, want->rlim_max);
+}
+
+static void limits_files_of_those_who_do_not_say(void **state)
+{
+	(void)state;
+	file_bytes = 4096;
+	for (file_case = 0; file_case < ARRAY_SIZE(file_limits); file_case++)
+		assert_file_limit(&file_limits[file_case].want);
+	file_case = 0;
+	file_bytes = LIMIT_INFINITY;
+	assert_file_limit(&(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY });
+}
+
 static void limits_resources(void **state)
 {
 	struct rlimit got, own;
@@ -365,6 +413,19 @@ static void holds_back_uids_of_live_processes(void **state)
 	identity_pool_free(p);
 }
 
+/* Where a uid may hide; the filter denies no set*uid(2), and need not. */
+static int become_half(uint32_t uid, struct error *e)
+{
+	static const int bits[] = { 1, 2, 4 };
+	static unsigned int next; /* of the parent, at the time of the fork */
+	int which = bits[(uid - UID) % 3];
+
+	next++;
+	return setresuid(which & 1 ? uid : 0, which & 2 ? uid : 0, which & 4 ? uid : 0) < 0
+		       ? error_errno(e, -errno, "not half")
+		       : 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +434,7 @@ int main(void)
 		cmocka_unit_test(cannot_come_back),
 		cmocka_unit_test(resets_the_process),
 		cmocka_unit_test(limits_resources),
+		cmocka_unit_test(limits_files_of_those_who_do_not_say),
 		cmocka_unit_test(verifies_processes),
 		cmocka_unit_test(holds_back_uids_of_live_processes),
 	};

@@ -2,6 +2,8 @@
 #include "tests/unit/test.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -187,6 +189,102 @@ static void holds_its_own_uid(void **state)
 	identity_pool_free(p);
 }
 
+/* ---- the kernel's words ---- */
+
+#define FOUND_MAX 16
+
+struct found {
+	uint32_t n, uids[FOUND_MAX];
+};
+
+static void note_found(void *userdata, uint32_t uid)
+{
+	struct found *f = userdata;
+
+	assert_true(f->n < FOUND_MAX);
+	f->uids[f->n++] = uid;
+}
+
+static void assert_found(const struct found *got, uint32_t n, const uint32_t uids[])
+{
+	assert_int_equal(got->n, n);
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(got->uids[i], uids[i]);
+}
+
+static const struct {
+	const char *status;
+	uint32_t n, uids[4];
+} statuses[] = {
+	{ "Name:\tsh\nUmask:\t0022\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\n", 4, { 1, 2, 3, 4 } },
+	{ "Name:\tsh\nUid:\t0\t0\t3000000000\t4294967294\nGid:\t5\t6\t7\t8\n",
+	  4,
+	  { 0, 0, 3000000000, 4294967294 } },
+	{ "Name:\tUid:\nUid:\t1\t1\t1\t2\n", 4, { 1, 1, 1, 2 } },
+	{ "Name:\tUid:\t9\nState:\tUid:\t9\nGid:\t9\t9\t9\t9\n", 0, {} },
+	{ "Name:\tsh\nGid:\t5\t6\t7\t8\nGroups:\t9\n", 0, {} },
+	{ "Name:\tsh\nUid:\t1\t2\t3\t4", 4, { 1, 2, 3, 4 } },
+	{ "Name:\tsh\nUid:\t1\t2", 2, { 1, 2 } }, /* cut */
+	{ "Name:\tsh\nUid:", 0, {} },
+	{ "Name:\tsh\nUid:\tx\t2\n", 0, {} },
+	{ "Name:\tsh\nFUid:\t9\nUids:\t9\n", 0, {} },
+	{ "", 0, {} },
+};
+
+static void reads_all_four_uids(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
+		struct found got = { 0 };
+
+		identity_parse_status(statuses[i].status, note_found, &got);
+		assert_found(&got, statuses[i].n, statuses[i].uids);
+	}
+}
+
+static void parse_key_users(const char *text, struct found *got)
+{
+	FILE *file = fmemopen((void *)text, strlen(text), "re");
+
+	assert_non_null(file);
+	*got = (struct found){ 0 };
+	identity_parse_key_users(file, note_found, got);
+	fclose(file);
+}
+
+static void reads_who_owns_keys(void **state)
+{
+	static const uint32_t owners[] = { 0, 1000, 65534, 3000000000, 4294967294 };
+	struct found got;
+
+	(void)state;
+	parse_key_users("    0:    24 23/23 2/1000000 40/25000000\n"
+			" 1000:     3 2/2 2/200 40/20000\n"
+			"90000:     1 0/0 0/200 0/20000\n" /* had some */
+			"65534:     1 1/1 1/200 9/20000\n"
+			"3000000000:     1 1/0 1/200 9/20000\n"
+			"4294967294:     1 12/0 1/200 9/20000\n",
+			&got);
+	assert_found(&got, ARRAY_SIZE(owners), owners);
+	parse_key_users("\n", &got);
+	assert_int_equal(got.n, 0);
+	parse_key_users("uid: 1 2/3\n90000: x 1/1\n90000 1 1/1\n90000: 1\n", &got);
+	assert_int_equal(got.n, 0);
+}
+
+/* The two parsers against the kernel that runs. */
+static void finds_itself(void **state)
+{
+	char status[8192];
+	struct found got = { 0 };
+	const uint32_t own[] = { getuid(), geteuid(), geteuid(), geteuid() };
+
+	(void)state;
+	assert_true(read_file_at(AT_FDCWD, "/proc/self/status", status, sizeof(status)) > 0);
+	identity_parse_status(status, note_found, &got);
+	assert_found(&got, ARRAY_SIZE(own), own);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +294,9 @@ int main(void)
 		cmocka_unit_test(never_leases_a_uid_twice),
 		cmocka_unit_test(leaves_no_descriptor),
 		cmocka_unit_test(holds_its_own_uid),
+		cmocka_unit_test(reads_all_four_uids),
+		cmocka_unit_test(reads_who_owns_keys),
+		cmocka_unit_test(finds_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -185,6 +185,69 @@ static void survives_an_unknown_reason(void **state)
 	assert_true(e.text[0]);
 }
 
+/* An answer that comes after its asker gave up must not be taken for the next one's. */
+static void skips_late_answers(void **state)
+{
+	static const uint32_t late[] = { PAIR_HELLO, PAIR_START, PAIR_KILL, 4711 };
+	struct pair_reply answer = { .verb = PAIR_OK, .to = PAIR_NEXT, .count = 7 }, reply;
+	struct error e = ERROR_NULL;
+	int *pair = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(late); i++) {
+		struct pair_reply other = { .verb = i % 2 ? PAIR_OK : PAIR_REFUSED,
+					    .to = late[i] };
+
+		assert_int_equal(pair_send(pair[1], &other, sizeof(other)), 0);
+	}
+	assert_int_equal(call(pair, &answer, &reply, &e), 0);
+	assert_int_equal(reply.to, PAIR_NEXT);
+	assert_int_equal(reply.count, 7);
+	assert_string_equal(e.text, "");
+}
+
+/* It answers nothing, and may come at any time. */
+static void is_stopped_behind_a_late_answer(void **state)
+{
+	struct pair_reply other = { .verb = PAIR_OK, .to = PAIR_KILL };
+	struct pair_reply answer = { .verb = PAIR_STOP, .stop = ENDED_KILLED }, reply;
+	struct error e = ERROR_NULL;
+	int *pair = *state;
+
+	assert_int_equal(pair_send(pair[1], &other, sizeof(other)), 0);
+	assert_int_equal(call(pair, &answer, &reply, &e), -ECANCELED);
+	assert_int_equal(reply.stop, ENDED_KILLED);
+}
+
+static void says_hello(void **state)
+{
+	struct pair_ask ask = { .verb = PAIR_HELLO }, got;
+	struct pair_reply answer = { .verb = PAIR_OK, .to = PAIR_HELLO }, reply;
+	struct error e = ERROR_NULL;
+	int *pair = *state;
+
+	ask.caller = (struct caller){ .uid = 1, .gid = 2, .n_groups = CALLER_GROUPS_MAX };
+	ask.caller.groups[CALLER_GROUPS_MAX - 1] = 3;
+	assert_int_equal(pair_send(pair[1], &answer, sizeof(answer)), 0);
+	assert_int_equal(pair_call(pair[0], &ask, &reply, &e), 0);
+	assert_int_equal(pair_receive(pair[1], &got, sizeof(got)), 0);
+	assert_memory_equal(&got, &ask, sizeof(got));
+}
+
+static void waits_for_an_answer_alone(void **state)
+{
+	struct pair_reply answer = { .verb = PAIR_NONE, .to = PAIR_START }, reply;
+	struct error e = ERROR_NULL;
+	int *pair = *state;
+
+	assert_int_equal(pair_send(pair[1], &answer, sizeof(answer)), 0);
+	answer.to = PAIR_END;
+	assert_int_equal(pair_send(pair[1], &answer, sizeof(answer)), 0);
+	assert_int_equal(pair_answer(pair[0], PAIR_END, &reply, &e), 0);
+	assert_int_equal(reply.to, PAIR_END);
+	hang_up(&pair[1]);
+	assert_int_equal(pair_answer(pair[0], PAIR_END, &reply, &e), -ECONNRESET);
+}
+
 static void sees_the_daemon_go(void **state)
 {
 	struct pair_ask ask = { .verb = PAIR_NEXT };
@@ -215,6 +278,10 @@ int main(void)
 		pair_test(passes_a_refusal_on),
 		pair_test(is_told_to_stop),
 		pair_test(survives_an_unknown_reason),
+		pair_test(skips_late_answers),
+		pair_test(is_stopped_behind_a_late_answer),
+		pair_test(says_hello),
+		pair_test(waits_for_an_answer_alone),
 		pair_test(sees_the_daemon_go),
 	};
 

@@ -155,6 +155,50 @@ static void rounds_sizes_to_whole_pages(void **state)
 	assert_merges(&sample, LIMIT_TIME, page + 1, page + 1);
 }
 
+/* The caller's own section goes before [ceiling], to either side. */
+static void goes_by_the_callers_section(void **state)
+{
+	(void)state;
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		uint64_t most = sample.ceiling.value[i];
+		struct access access = plain;
+		struct limits asked = asked_for(i, most), got = {};
+		struct error e = ERROR_NULL;
+
+		access.ceiling.value[i] = most - 1;
+		assert_int_equal(policy_limits(&sample, &access, &asked, &got, &e), -EPERM);
+		assert_mentions(e.text, "--", limit_table[i].name, ": ");
+		access.ceiling.value[i] = most + 1;
+		asked = asked_for(i, most + 1);
+		assert_int_equal(policy_limits(&sample, &access, &asked, &got, &e), 0);
+		assert_int_equal(got.value[i], rounded(i, most + 1));
+		asked = asked_for(i, most + 2);
+		assert_int_equal(policy_limits(&sample, &access, &asked, &got, &e), -EPERM);
+		access.ceiling.value[i] = LIMIT_INFINITY;
+		asked = asked_for(i, LIMIT_INFINITY);
+		assert_int_equal(policy_limits(&sample, &access, &asked, &got, &e), 0);
+		assert_int_equal(got.value[i], LIMIT_INFINITY);
+	}
+}
+
+/* Numbers that no parser returns, but a client that is not ours may send. */
+static void refuses_impossible_numbers(void **state)
+{
+	static const uint64_t numbers[] = { LIMIT_UNSET - 1, (uint64_t)INT64_MAX + 1 };
+	struct config c = sample;
+
+	(void)state;
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		c.ceiling.value[i] = LIMIT_INFINITY;
+	for (int i = 0; i < LIMIT_COUNT * (int)ARRAY_SIZE(numbers); i++) {
+		enum limit limit = (enum limit)(i % LIMIT_COUNT);
+		char sentence[64];
+
+		snprintf(sentence, sizeof(sentence), "--%s: is too large", limit_table[limit].name);
+		assert_refused(&c, (int)limit, numbers[i / LIMIT_COUNT], -ERANGE, sentence);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +208,8 @@ int main(void)
 		cmocka_unit_test(says_what_would_do),
 		cmocka_unit_test(allows_no_limit_where_there_is_no_ceiling),
 		cmocka_unit_test(rounds_sizes_to_whole_pages),
+		cmocka_unit_test(goes_by_the_callers_section),
+		cmocka_unit_test(refuses_impossible_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
