@@ -121,7 +121,7 @@ static int serve_client(const struct watch *w, struct error *e)
 	return 0;
 }
 
-enum { P_GUEST, P_WALL, P_CPU, P_DAEMON, P_CLIENT, P_COUNT };
+enum { P_GUEST, P_WALL, P_CPU, P_DAEMON, P_PARENT, P_CLIENT, P_COUNT };
 
 static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct error *e)
 {
@@ -130,6 +130,7 @@ static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct 
 		[P_WALL] = { .fd = wall, .events = POLLIN },
 		[P_CPU] = { .fd = cpu, .events = POLLIN },
 		[P_DAEMON] = { .fd = w->daemon, .events = POLLIN },
+		[P_PARENT] = { .fd = w->parent, .events = POLLIN },
 		[P_CLIENT] = { .fd = w->client, .events = POLLIN | POLLRDHUP },
 	};
 
@@ -147,6 +148,10 @@ static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct 
 			return ENDED_WALL_CLOCK;
 		if (p[P_CPU].revents && check_cpu(w, cpu))
 			return ENDED_CPU_TIME;
+		if (p[P_PARENT].revents) {
+			error_set(e, -ESRCH, "its parent has ended");
+			return ENDED_CALLER_GONE;
+		}
 		if (p[P_CLIENT].revents && serve_client(w, e))
 			return ENDED_CALLER_GONE;
 	}

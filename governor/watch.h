@@ -11,6 +11,7 @@
 struct watch {
 	int pidfd;	    /* the guest's first process: gets the signals that the client sends */
 	int client, daemon; /* the two whose end is the guest's end */
+	int parent;	    /* pidfd whose end is the guest's end as well, or -1 */
 	const struct cgroup *cgroup;
 	uint64_t wall_usec, cpu_usec; /* limits from now on; LIMIT_INFINITY = none */
 };
