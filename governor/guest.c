@@ -20,6 +20,7 @@
 #include "governor/confine.h"
 #include "governor/deadline.h"
 #include "governor/pair.h"
+#include "governor/parent_check.h"
 #include "governor/stdio_check.h"
 #include "governor/view.h"
 #include "governor/watch.h"
@@ -76,6 +77,16 @@ static int ask_daemon(struct guest *g, const struct pair_ask *ask, struct pair_r
 
 /* ---- 1: what the caller handed over ---- */
 
+static int check_parent(struct guest *g, struct error *e)
+{
+	int r = g->call->parent < 0 ? 0 : parent_check(g->call->parent, e);
+
+	if (r <= 0)
+		return r;
+	g->ended = ENDED_CALLER_GONE;
+	return error_set(e, -ESRCH, "its parent ended before the command ran");
+}
+
 /* Looking at a hostile descriptor can block: the supervisor's deadline is running. */
 static int check_descriptors(struct guest *g, struct error *e)
 {
@@ -88,6 +99,8 @@ static int check_descriptors(struct guest *g, struct error *e)
 		r = stdio_check(fds[RUN_FD_STDIN + i], names[i], e);
 	if (r == 0)
 		r = view_cwd_open(fds[RUN_FD_CWD], fds[RUN_FD_MNTNS], &g->cwd, e);
+	if (r == 0)
+		r = check_parent(g, e);
 	deadline_end();
 	return r;
 }
@@ -283,6 +296,7 @@ static enum ended run(struct guest *g, struct error *e)
 		.control = g->control,
 		.client = g->call->client,
 		.daemon = g->call->daemon,
+		.parent = g->call->parent,
 		.cgroup = &g->cgroup,
 		.wall_usec = g->grant.limits.value[LIMIT_TIME],
 		.cpu_usec = g->grant.limits.value[LIMIT_CPU_TIME],

@@ -12,6 +12,7 @@ struct guest_call {
 	int daemon; /* pair to the daemon */
 	const struct request *request;
 	int *fds; /* RUN_FD_COUNT; owned by the caller, closed here as soon as the guest has them */
+	int parent; /* what came as a pidfd of the caller's parent, or -1; borrowed */
 	const struct sock_fprog *filter;
 };
 

@@ -57,9 +57,9 @@ static void refuse(const struct error *e)
 
 static int check_descriptors(const struct call *c, struct error *e)
 {
-	if (c->n_fds != RUN_FD_COUNT)
-		return error_set(e, -EPROTO, "the request has %zu descriptors instead of %d",
-				 c->n_fds, RUN_FD_COUNT);
+	if (c->n_fds != RUN_FD_COUNT && c->n_fds != RUN_FD_MAX)
+		return error_set(e, -EPROTO, "the request has %zu descriptors instead of %d or %d",
+				 c->n_fds, RUN_FD_COUNT, RUN_FD_MAX);
 	return 0;
 }
 
@@ -71,6 +71,7 @@ static int serve_run(struct call *c, struct error *e)
 		.daemon = DAEMON_FD,
 		.request = &c->request,
 		.fds = c->fds,
+		.parent = c->n_fds > RUN_FD_PARENT ? c->fds[RUN_FD_PARENT] : -1,
 		.filter = c->filter,
 	};
 	int r = check_descriptors(c, e);

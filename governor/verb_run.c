@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "common/fd.h"
 #include "common/report.h"
@@ -24,7 +25,7 @@
 
 #define STATUS_FAILED 125 /* the governor failed, or the command line is wrong */
 
-enum { RUN_NAME = LIMIT_COUNT, RUN_REPORT, RUN_WAIT, RUN_OPTIONS };
+enum { RUN_NAME = LIMIT_COUNT, RUN_REPORT, RUN_WAIT, RUN_PARENT, RUN_OPTIONS };
 
 static const struct option run_options[RUN_OPTIONS] = {
 	[LIMIT_MEMORY] = { .limit = &limit_table[LIMIT_MEMORY] },
@@ -36,6 +37,7 @@ static const struct option run_options[RUN_OPTIONS] = {
 	[RUN_NAME] = { NULL, "name", "NAME", "name for ps, kill and the report" },
 	[RUN_REPORT] = { NULL, "report", "FILE|fd:N", "write the report there, as JSON" },
 	[RUN_WAIT] = { NULL, "wait", "DURATION", "wait that long for a place, if there is none" },
+	[RUN_PARENT] = { NULL, "with-parent", NULL, "end when the process that called ends" },
 };
 
 struct run {
@@ -43,7 +45,8 @@ struct run {
 	struct report report;
 	struct report_file file;
 	struct relays relays;
-	int fds[RUN_FD_COUNT]; /* the standard streams are borrowed */
+	int fds[RUN_FD_MAX]; /* the standard streams are borrowed */
+	size_t n_fds;
 	int sock;
 	sigset_t waiting; /* the caller's signal mask, in force while waiting */
 };
@@ -103,6 +106,28 @@ static int open_for_guest(int *fd, const char *path, int flags, struct error *e)
 	return 0;
 }
 
+/* The number may be that of another process by the time that it is looked up, but not if it is
+ * still our parent's afterwards. */
+static int open_parent(struct run *run, struct error *e)
+{
+	pid_t parent = getppid();
+	int fd;
+
+	if (parent == 0)
+		return error_set(e, -ESRCH,
+				 "--with-parent: the parent is outside of this PID namespace");
+	fd = run->fds[RUN_FD_PARENT] = (int)syscall(SYS_pidfd_open, parent, 0);
+	if (getppid() != parent) {
+		run->report.ended = ENDED_CALLER_GONE;
+		return error_set(e, -ESRCH, "its parent ended before the command ran");
+	}
+	if (fd < 0)
+		return error_errno(e, -errno, "--with-parent: process %d cannot be watched",
+				   (int)parent);
+	run->n_fds = RUN_FD_MAX;
+	return 0;
+}
+
 static int collect_fds(struct run *run, char **argv, struct error *e)
 {
 	int r;
@@ -124,8 +149,9 @@ static void close_sent(struct run *run)
 	close_fd(&run->fds[RUN_FD_STRINGS]);
 	close_fd(&run->fds[RUN_FD_CWD]);
 	close_fd(&run->fds[RUN_FD_MNTNS]);
+	close_fd(&run->fds[RUN_FD_PARENT]);
 	relays_close_guest_ends(&run->relays);
-	for (int i = 0; i < RUN_FD_COUNT; i++)
+	for (int i = 0; i < RUN_FD_MAX; i++)
 		run->fds[i] = -1;
 }
 
@@ -146,7 +172,7 @@ static int ask(struct run *run, const char *socket, char **argv, struct error *e
 	r = collect_fds(run, argv, e);
 	if (r < 0)
 		return r;
-	r = send_request(run->sock, WIRE_RUN, &run->request, run->fds, RUN_FD_COUNT, e);
+	r = send_request(run->sock, WIRE_RUN, &run->request, run->fds, run->n_fds, e);
 	close_sent(run);
 	return r;
 }
@@ -217,14 +243,14 @@ static void prepare_report(struct run *run)
 	strcpy(run->report.name, run->request.name);
 	strcpy(run->report.command, run->request.command);
 	run->report.caller_uid = getuid();
+	run->report.ended = ENDED_SETUP_FAILED;
 }
 
-static void fail_report(struct run *run, enum ended ended, uint32_t guest_ran,
-			const struct error *e)
+/* The connection says no more: whether the guest ran is not known. */
+static void lose_governor(struct run *run)
 {
-	run->report.ended = ended;
-	run->report.guest_ran = guest_ran;
-	strcpy(run->report.error, e->text);
+	run->report.ended = ENDED_GOVERNOR_LOST;
+	run->report.guest_ran = REPORT_RAN_UNKNOWN;
 }
 
 /* Report, sentence, status: the order in which the caller can rely on them. */
@@ -246,16 +272,24 @@ static int finish(struct run *run)
 	return report_exit_status(report);
 }
 
-static int run_guest(struct run *run, const char *socket, char **argv)
+static int run_guest(struct run *run, const char *socket, int with_parent, char **argv)
 {
-	struct error e;
+	struct error e = ERROR_NULL;
+	int r = 0;
 
 	prepare_report(run);
 	prctl(PR_SET_DUMPABLE, 0);
-	if (ask(run, socket, argv, &e) < 0)
-		fail_report(run, ENDED_SETUP_FAILED, 0, &e);
-	else if (wait_answer(run, &e) < 0)
-		fail_report(run, ENDED_GOVERNOR_LOST, REPORT_RAN_UNKNOWN, &e);
+	if (with_parent)
+		r = open_parent(run, &e);
+	if (r == 0)
+		r = ask(run, socket, argv, &e);
+	if (r == 0) {
+		r = wait_answer(run, &e);
+		if (r < 0)
+			lose_governor(run);
+	}
+	if (r < 0)
+		strcpy(run->report.error, e.text);
 	return finish(run);
 }
 
@@ -272,7 +306,8 @@ static int run_main(const char *socket, const char *const values[], char **argv)
 	_cleanup_(run_close) struct run run = {
 		.file = REPORT_FILE_NULL,
 		.relays = RELAYS_NULL,
-		.fds = { -1, -1, -1, -1, -1, -1 },
+		.fds = { -1, -1, -1, -1, -1, -1, -1 },
+		.n_fds = RUN_FD_COUNT,
 		.sock = -1,
 	};
 	struct error e;
@@ -283,7 +318,7 @@ static int run_main(const char *socket, const char *const values[], char **argv)
 	if (r == 0 && values[RUN_REPORT])
 		r = report_file_open(&run.file, values[RUN_REPORT], &e);
 	if (r == 0)
-		return run_guest(&run, socket, argv);
+		return run_guest(&run, socket, values[RUN_PARENT] != NULL, argv);
 	complain(e.text);
 	return STATUS_FAILED;
 }

@@ -120,7 +120,8 @@ int view_cwd_open(int cwd_fd, int mntns_fd, struct view_cwd *ret, struct error *
 		return error_set(e, -ENAMETOOLONG, "the working directory's path is too long");
 	ret->path[n] = '\0';
 	if (st.st_nlink == 0 || ret->path[0] != '/')
-		return error_set(e, -ENOENT, "the working directory has been removed");
+		return error_set(e, -ENOENT, "%s: the working directory has been removed",
+				 ret->path);
 	ret->fd = cwd_fd;
 	top = below_private(ret->path, &rest);
 	if (!top)

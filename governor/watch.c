@@ -130,7 +130,7 @@ static bool has_message(int control)
 	return recv(control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-enum { P_CONTROL, P_GUEST, P_WALL, P_CPU, P_DAEMON, P_CLIENT, P_COUNT };
+enum { P_CONTROL, P_GUEST, P_WALL, P_CPU, P_DAEMON, P_PARENT, P_CLIENT, P_COUNT };
 
 static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct error *e)
 {
@@ -140,6 +140,7 @@ static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct 
 		[P_WALL] = { .fd = wall, .events = POLLIN },
 		[P_CPU] = { .fd = cpu, .events = POLLIN },
 		[P_DAEMON] = { .fd = w->daemon, .events = POLLIN },
+		[P_PARENT] = { .fd = w->parent, .events = POLLIN },
 		[P_CLIENT] = { .fd = w->client, .events = POLLRDHUP }, /* signals wait for exec */
 	};
 
@@ -163,6 +164,10 @@ static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct 
 			return ENDED_WALL_CLOCK;
 		if (p[P_CPU].revents && check_cpu(w, cpu))
 			return ENDED_CPU_TIME;
+		if (p[P_PARENT].revents) {
+			error_set(e, -ESRCH, "its parent has ended");
+			return ENDED_CALLER_GONE;
+		}
 		if (p[P_CLIENT].revents && serve_client(w, e))
 			return ENDED_CALLER_GONE;
 	}

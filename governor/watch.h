@@ -12,6 +12,7 @@ struct watch {
 	int pidfd;	    /* the guest's first process: gets the signals that the client sends */
 	int control;	    /* to it: a message means that execve(2) failed */
 	int client, daemon; /* the two whose end is the guest's end */
+	int parent;	    /* pidfd whose end is the guest's end as well, or -1 */
 	const struct cgroup *cgroup;
 	uint64_t wall_usec, cpu_usec; /* limits from now on; LIMIT_INFINITY = none */
 };

@@ -1,17 +1,13 @@
-# Counts the primes below a million with a sieve, and tries to tell somebody.
-import socket
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A normal calculation, the default of scripts/try: the primes below a limit, by Eratosthenes' sieve.
+LIMIT = 200_000
 
-LIMIT = 1_000_000
-sieve = bytearray([1]) * LIMIT
-sieve[0:2] = b"\0\0"
-for number in range(2, int(LIMIT**0.5) + 1):
-    if sieve[number]:
-        sieve[number * number::number] = bytes(len(range(number * number, LIMIT, number)))
-print(f"there are {sum(sieve)} primes below {LIMIT}")
+candidate = bytearray([1]) * LIMIT
+candidate[0:2] = b"\0\0"
+for number in range(2, int(LIMIT ** 0.5) + 1):
+    if candidate[number]:
+        candidate[number * number::number] = bytes(len(range(number * number, LIMIT, number)))
 
-try:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        s.sendto(b"primes", ("127.0.0.1", 9))
-    print("and a packet left")
-except OSError as error:
-    print(f"telling the network: {error.strerror}")
+primes = [number for number in range(LIMIT) if candidate[number]]
+twins = sum(1 for low, high in zip(primes, primes[1:]) if high - low == 2)
+print(f"{len(primes)} primes below {LIMIT}, the largest is {primes[-1]}, {twins} pairs of twins")

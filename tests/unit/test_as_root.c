@@ -9,9 +9,11 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -413,17 +415,96 @@ static void holds_back_uids_of_live_processes(void **state)
 	identity_pool_free(p);
 }
 
-/* Where a uid may hide; the filter denies no set*uid(2), and need not. */
-static int become_half(uint32_t uid, struct error *e)
+/* One of the four only: real, effective, saved, or that for files. */
+static int become_in_part(uint32_t uid, struct error *e)
 {
-	static const int bits[] = { 1, 2, 4 };
-	static unsigned int next; /* of the parent, at the time of the fork */
-	int which = bits[(uid - UID) % 3];
+	uint32_t part = uid - UID;
 
-	next++;
-	return setresuid(which & 1 ? uid : 0, which & 2 ? uid : 0, which & 4 ? uid : 0) < 0
-		       ? error_errno(e, -errno, "not half")
+	setfsuid(part == 3 ? uid : 0);
+	return part < 3 && setresuid(part == 0 ? uid : 0, part == 1 ? uid : 0,
+				     part == 2 ? uid : 0) < 0
+		       ? error_errno(e, -errno, "not in part")
 		       : 0;
+}
+
+static void holds_back_uids_that_hide(void **state)
+{
+	struct identity_pool *p;
+	struct error e = ERROR_NULL;
+	struct child c[4];
+
+	(void)state;
+	n_held = 0;
+	for (uint32_t i = 0; i < ARRAY_SIZE(c); i++)
+		c[i] = start(become_in_part, UID + i);
+	assert_int_equal(identity_pool_new(UID, 5, &p), 0);
+	assert_int_equal(identity_verify(p, note_held, &e), 0);
+	for (uint32_t i = 0; i < ARRAY_SIZE(c); i++) {
+		stop(&c[i]);
+		assert_int_equal(held_uids[i], UID + i);
+	}
+	assert_int_equal(identity_n_free(p), 1);
+	identity_pool_free(p);
+}
+
+/* Back and dirty again: it is named anew. */
+static void names_each_time_that_it_is_dirty(void **state)
+{
+	struct child c = start(confine_identity, UID);
+	struct identity_pool *p;
+	struct error e = ERROR_NULL;
+	uint32_t uid;
+
+	(void)state;
+	n_held = 0;
+	assert_int_equal(identity_pool_new(UID, 1, &p), 0);
+	assert_int_equal(identity_verify(p, note_held, &e), 0);
+	stop(&c);
+	assert_int_equal(identity_verify(p, note_held, &e), 0);
+	assert_int_equal(identity_lease(p, &uid, &e), 0);
+	c = start(confine_identity, UID);
+	assert_int_equal(identity_verify(p, note_held, &e), 0); /* leased: its own business */
+	assert_int_equal(n_held, 1);
+	identity_return(p, uid);
+	assert_int_equal(identity_verify(p, note_held, &e), 0);
+	assert_int_equal(n_held, 2);
+	stop(&c);
+	identity_pool_free(p);
+}
+
+static void note_key(uint32_t uid, const char *why)
+{
+	assert_string_equal(why, "a key belongs to it");
+	held_uids[n_held++] = uid;
+}
+
+/* A key without any process; the kernel takes its time to forget it. */
+static void holds_back_uids_with_keys(void **state)
+{
+	long key = syscall(SYS_add_key, "user", "harpe-gov-test", "x", 1,
+			   KEY_SPEC_PROCESS_KEYRING);
+	struct identity_pool *p;
+	struct error e = ERROR_NULL;
+
+	(void)state;
+	n_held = 0;
+	if (key < 0 && errno == ENOSYS)
+		skip();
+	assert_true(key >= 0);
+	assert_int_equal(syscall(SYS_keyctl, KEYCTL_CHOWN, key, UID + 2, -1), 0);
+	assert_int_equal(identity_pool_new(UID, 5, &p), 0);
+	assert_int_equal(identity_verify(p, note_key, &e), 0);
+	assert_int_equal(n_held, 1);
+	assert_int_equal(held_uids[0], UID + 2);
+	assert_int_equal(identity_n_free(p), 4);
+	assert_int_equal(syscall(SYS_keyctl, KEYCTL_UNLINK, key, KEY_SPEC_PROCESS_KEYRING), 0);
+	for (int tries = 0; identity_n_free(p) < 5; tries++) {
+		assert_true(tries < 500);
+		usleep(10000);
+		assert_int_equal(identity_verify(p, note_key, &e), 0);
+	}
+	assert_int_equal(n_held, 1);
+	identity_pool_free(p);
 }
 
 int main(void)
@@ -437,6 +518,9 @@ int main(void)
 		cmocka_unit_test(limits_files_of_those_who_do_not_say),
 		cmocka_unit_test(verifies_processes),
 		cmocka_unit_test(holds_back_uids_of_live_processes),
+		cmocka_unit_test(holds_back_uids_that_hide),
+		cmocka_unit_test(names_each_time_that_it_is_dirty),
+		cmocka_unit_test(holds_back_uids_with_keys),
 	};
 
 	if (geteuid() != 0) {

@@ -5,6 +5,8 @@
 #include "tests/unit/test.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
 #include <linux/keyctl.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -14,7 +16,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -412,6 +416,18 @@ static const struct call {
 	{ "keyctl of x32", X32 | SYS_keyctl, { KEYCTL_GET_KEYRING_ID }, EPERM },
 	{ "getpid of x32", X32 | SYS_getpid, { 0 }, EPERM },
 #endif
+	{ "openat2", SYS_openat2, { (uint32_t)AT_FDCWD }, ENOSYS },
+	{ "setrlimit", SYS_setrlimit, { RLIMIT_CORE }, EPERM },
+	{ "prlimit64", SYS_prlimit64, { 0, RLIMIT_CORE, 8 }, EPERM },
+	{ "prlimit64, far", SYS_prlimit64, { 0, RLIMIT_CORE, HIGH }, EPERM },
+	{ "prlimit64 of another", SYS_prlimit64, { INT32_MAX, RLIMIT_CORE, 8 }, EPERM },
+	{ "prlimit64, reading", SYS_prlimit64, { 0, RLIMIT_CORE, 0 }, 0 },
+	{ "setrlimit of files", SYS_setrlimit, { RLIMIT_NOFILE }, EFAULT },
+	{ "prlimit64 of files", SYS_prlimit64, { 0, RLIMIT_NOFILE, 8 }, EFAULT },
+	{ "TCP_NODELAY", SYS_setsockopt, { UINT32_MAX, 6, 1 }, EBADF },
+	{ "IPV6_V6ONLY", SYS_setsockopt, { UINT32_MAX, 41, 26 }, EBADF },
+	{ "IP_DROP_MEMBERSHIP", SYS_setsockopt, { UINT32_MAX, 0, 36 }, EBADF },
+	{ "IP_MULTICAST_TTL", SYS_setsockopt, { UINT32_MAX, 0, 33 }, EBADF },
 	{ "no join", SYS_setsockopt, { UINT32_MAX, SOL_SOCKET, 35 }, EBADF },
 	{ "IP_TOS", SYS_setsockopt, { UINT32_MAX, 0, IP_TOS }, EBADF },
 	{ "unshare of little", SYS_unshare, { CLONE_FILES | CLONE_FS }, 0 },
@@ -448,6 +464,203 @@ static void filters_calls(void **state)
 	(void)state;
 	assert_filtered(check_filtered_calls);
 }
+
+/* ---- set-user-ID and set-group-ID bits ---- */
+
+/* With no or a wrong path or descriptor: what passes the filter fails for that. */
+static const struct maker {
+	const char *name;
+	long number;
+	uint64_t args[4];
+	int mode, flags; /* which arguments; flags -1: none */
+	int passed;	 /* the error */
+} makers[] = {
+	{ "chmod", SYS_chmod, { 0 }, 1, -1, EFAULT },
+	{ "fchmod", SYS_fchmod, { UINT32_MAX }, 1, -1, EBADF },
+	{ "fchmodat", SYS_fchmodat, { (uint32_t)AT_FDCWD }, 2, -1, EFAULT },
+	{ "fchmodat2", 452, { (uint32_t)AT_FDCWD }, 2, -1, EFAULT },
+	{ "mkdir", SYS_mkdir, { 0 }, 1, -1, EFAULT },
+	{ "mkdirat", SYS_mkdirat, { (uint32_t)AT_FDCWD }, 2, -1, EFAULT },
+	{ "mknod", SYS_mknod, { 0 }, 1, -1, EFAULT },
+	{ "mknodat", SYS_mknodat, { (uint32_t)AT_FDCWD }, 2, -1, EFAULT },
+	{ "creat", SYS_creat, { 0 }, 1, -1, EFAULT },
+	{ "open", SYS_open, { 0 }, 2, 1, EFAULT },
+	{ "openat", SYS_openat, { (uint32_t)AT_FDCWD }, 3, 2, EFAULT },
+};
+
+static long call_maker(const struct maker *m, uint64_t flags, uint64_t mode, uint64_t high)
+{
+	uint64_t args[4];
+
+	memcpy(args, m->args, sizeof(args));
+	if (m->flags >= 0)
+		args[m->flags] = flags;
+	args[m->mode] = mode;
+	return syscall(m->number, args[0] | high, args[1] | high, args[2] | high, args[3] | high);
+}
+
+/* ENOSYS: fchmodat2 of an older kernel; EINVAL: half of O_TMPFILE. */
+static int check_maker(const struct maker *m, uint64_t flags, uint64_t mode, uint64_t high,
+		       int denied, struct error *e)
+{
+	long r = call_maker(m, flags, mode, high);
+	int error = r < 0 ? errno : 0;
+
+	if (denied ? error == EPERM : error == m->passed || error == ENOSYS || error == EINVAL)
+		return 0;
+	return error_set(e, -EINVAL, "%s, flags %#jx, mode %#jx, %#jx: %s", m->name,
+			 (uintmax_t)flags, (uintmax_t)mode, (uintmax_t)high, strerror(error));
+}
+
+/* All modes, with what else may stand beside them. */
+static int check_modes(struct error *e)
+{
+	static const uint64_t beside[] = { 0, 0100000 /* S_IFREG */, 0xffff0000, HIGH,
+					   UINT64_C(0xffffffff00000000) };
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(makers) * ARRAY_SIZE(beside); i++)
+		for (uint64_t mode = 0; mode <= 07777 && r == 0; mode++)
+			r = check_maker(&makers[i % ARRAY_SIZE(makers)], O_CREAT | O_WRONLY,
+					mode | beside[i / ARRAY_SIZE(makers)], 0,
+					(mode & 06000) != 0, e);
+	return r;
+}
+
+static void denies_all_modes_with_id_bits(void **state)
+{
+	(void)state;
+	assert_filtered(check_modes);
+}
+
+static int check_garbage(struct error *e)
+{
+	static const uint64_t bits[] = { 04000, 02000, 06755 };
+	static const uint64_t garbage[] = { HIGH, UINT64_C(0xffffffff00000000) };
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(makers) && r == 0; i++)
+		for (size_t j = 0; j < ARRAY_SIZE(bits) * ARRAY_SIZE(garbage) && r == 0; j++)
+			r = check_maker(&makers[i], O_CREAT | O_WRONLY, bits[j / 2], garbage[j % 2],
+					1, e);
+	return r;
+}
+
+static void denies_id_bits_beside_garbage(void **state)
+{
+	(void)state;
+	assert_filtered(check_garbage);
+}
+
+/* Without a flag that makes a file the mode is not looked at: libraries leave garbage there. */
+static int check_flags(struct error *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(makers); i++)
+		for (int bit = 0; bit < 32 && makers[i].flags >= 0 && r == 0; bit++) {
+			uint64_t flag = UINT64_C(1) << bit;
+			int makes = flag == O_CREAT || flag == (O_TMPFILE & ~O_DIRECTORY);
+
+			r = check_maker(&makers[i], flag, 06777, 0, makes, e);
+			if (r == 0)
+				r = check_maker(&makers[i], flag | HIGH, 06777 | HIGH, 0, makes, e);
+			if (r == 0)
+				r = check_maker(&makers[i], flag, 01777, 0, 0, e);
+		}
+	return r;
+}
+
+static void looks_at_the_mode_of_new_files_only(void **state)
+{
+	(void)state;
+	assert_filtered(check_flags);
+}
+
+/* What every program does with files, in a directory of its own. */
+static int use_files(struct error *e)
+{
+	struct stat st;
+	int fd;
+
+	umask(0);
+	if (mkdir("d", 01777) < 0 || chdir("d") < 0 || mkdirat(AT_FDCWD, "e", 0700) < 0)
+		return error_errno(e, -errno, "no directories");
+	fd = open("f", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0 || fchmod(fd, 0755) < 0 || fstat(fd, &st) < 0 || st.st_mode != (S_IFREG | 0755))
+		return error_errno(e, -errno, "no file");
+	close(fd);
+	if (chmod("f", st.st_mode) < 0 || chmod("f", 01644) < 0 ||
+	    fchmodat(AT_FDCWD, "f", 0600, 0) < 0 || mkfifo("p", 0600) < 0)
+		return error_errno(e, -errno, "no modes");
+	fd = openat(AT_FDCWD, ".", O_TMPFILE | O_RDWR, 0600);
+	if (fd < 0)
+		return error_errno(e, -errno, "no temporary file");
+	close(fd);
+	fd = creat("g", 0644);
+	if (fd < 0 || rename("g", "h") < 0 || open("h", O_WRONLY | O_TRUNC) < 0)
+		return error_errno(e, -errno, "no other file");
+	if (chmod("f", 04755) == 0 || errno != EPERM || open("i", O_CREAT | O_RDWR, 02755) >= 0 ||
+	    stat("f", &st) < 0 || st.st_mode != (S_IFREG | 0600) || access("i", F_OK) == 0)
+		return error_set(e, -EINVAL, "a bit was set");
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+	(void)st;
+	(void)type;
+	(void)where;
+	return remove(path);
+}
+
+static void allows_usual_files(void **state)
+{
+	char dir[] = "/tmp/harpe-gov-test-XXXXXX";
+	int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(chdir(dir), 0);
+	assert_filtered(use_files);
+	assert_int_equal(fchdir(here), 0);
+	close(here);
+	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* ---- resource limits ---- */
+
+static int use_limits(struct error *e)
+{
+	struct rlimit own, less;
+
+	for (int i = 0; i < RLIM_NLIMITS; i++) {
+		if (getrlimit((__rlimit_resource_t)i, &own) < 0 ||
+		    syscall(SYS_prlimit64, 0, i, NULL, &less) < 0)
+			return error_errno(e, -errno, "limit %d cannot be read", i);
+		if (i == RLIMIT_CORE)
+			continue;
+		if (setrlimit((__rlimit_resource_t)i, &own) < 0 ||
+		    syscall(SYS_setrlimit, i, &own) < 0 ||
+		    syscall(SYS_prlimit64, 0, i, &own, NULL) < 0)
+			return error_errno(e, -errno, "limit %d cannot be set", i);
+	}
+	getrlimit(RLIMIT_CORE, &own);
+	less = (struct rlimit){ 0, 0 };
+	if (setrlimit(RLIMIT_CORE, &less) == 0 || errno != EPERM ||
+	    syscall(SYS_setrlimit, RLIMIT_CORE, &less) == 0 || errno != EPERM ||
+	    getrlimit(RLIMIT_CORE, &less) < 0 || memcmp(&own, &less, sizeof(own)) != 0)
+		return error_set(e, -EINVAL, "the limit of core dumps changed");
+	return 0;
+}
+
+static void allows_other_limits(void **state)
+{
+	(void)state;
+	assert_filtered(use_limits);
+}
+
+/* ---- threads ---- */
 
 static void *do_nothing(void *data)
 {
@@ -563,6 +776,11 @@ int main(void)
 		cmocka_unit_test(allows_usual_sockets),
 		cmocka_unit_test(sees_through_flags),
 		cmocka_unit_test(filters_calls),
+		cmocka_unit_test(denies_all_modes_with_id_bits),
+		cmocka_unit_test(denies_id_bits_beside_garbage),
+		cmocka_unit_test(looks_at_the_mode_of_new_files_only),
+		cmocka_unit_test(allows_usual_files),
+		cmocka_unit_test(allows_other_limits),
 		cmocka_unit_test(allows_threads_and_forks),
 #ifdef __x86_64__
 		cmocka_unit_test(denies_i386_calls),

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 
@@ -257,11 +258,28 @@ static void names_all_states(void **state)
 		assert_true(guest_state_names[i][0]);
 }
 
+static void knows_signals(void **state)
+{
+	static const int passed[] = {
+		SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH
+	};
+	size_t n = 0;
+
+	(void)state;
+	for (uint32_t number = 0; number < 70; number++)
+		n += (size_t)signal_is_passed(number);
+	assert_int_equal(n, ARRAY_SIZE(passed));
+	for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
+		assert_true(signal_is_passed((uint32_t)passed[i]));
+	assert_false(signal_is_passed(UINT32_MAX));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(knows_names),
 		cmocka_unit_test(shows_commands),
+		cmocka_unit_test(knows_signals),
 		cmocka_unit_test(cuts_long_commands),
 		cmocka_unit_test(checks_content),
 		cmocka_unit_test(goes_over_the_wire),

@@ -313,6 +313,41 @@ static void sends_the_request(void **state)
 	assert_string_equal(c.err_text, "errharpe-gov: set-up failed, nothing ran: enough\n");
 }
 
+static void sends_its_parent(void **state)
+{
+	char path[64], text[1024], expected[32];
+	struct client c;
+	struct call call;
+
+	start_run(&c, *state, ARGS("--with-parent", "guest"));
+	fake_take(*state, &call);
+	assert_int_equal(call.n_fds, RUN_FD_MAX);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", call.fds[RUN_FD_PARENT]);
+	assert_true(read_file_at(AT_FDCWD, path, text, sizeof(text)) > 0);
+	snprintf(expected, sizeof(expected), "\nPid:\t%d\n", getpid());
+	assert_non_null(strstr(text, expected));
+	fake_drop(&call);
+	client_expect(&c, 125);
+}
+
+/* More than a program can be started with, so only a test can say it. */
+static void refuses_too_much_environment(void **state)
+{
+	size_t size = GUEST_STRINGS_MAX;
+	char *huge = malloc(size + 1);
+	struct fake *f = *state;
+	struct client c;
+
+	memset(huge, 'x', size);
+	huge[size] = '\0';
+	start_run(&c, f, (const char *[]){ "guest", huge, NULL });
+	client_expect(&c, 125);
+	assert_non_null(strstr(c.err_text, "set-up failed, nothing ran: the command and its "
+					   "environment take 8"));
+	assert_non_null(strstr(c.err_text, " bytes, more than 8388608\n"));
+	free(huge);
+}
+
 static void leaves_limits_unset(void **state)
 {
 	struct client c;
@@ -618,6 +653,8 @@ int main(void)
 		RUN_TEST(refuses_other_files),
 		RUN_TEST(refuses_other_descriptors),
 		RUN_TEST(sends_the_request),
+		RUN_TEST(sends_its_parent),
+		RUN_TEST(refuses_too_much_environment),
 		RUN_TEST(leaves_limits_unset),
 		RUN_TEST(reports_a_refusal),
 		RUN_TEST(hears_a_refusal_before_the_request),
