@@ -139,10 +139,10 @@ static void takes_other_spellings(void **state)
 static const struct {
 	const char *text, *sentence;
 } bad[] = {
-	{ "[poll]\ncount = 1\n", "F:2: [poll]: there is no such section; see harpe-gov.conf(5)" },
+	{ "[poll]\ncount = 1\n", "F:1: [poll]: there is no such section; see harpe-gov.conf(5)" },
 	{ "count = 1\n", "F:1: []: there is no such section; see harpe-gov.conf(5)" },
 	{ "[pool\ncount = 1\n", "F:2: []: there is no such section; see harpe-gov.conf(5)" },
-	{ "[Pool]\ncount = 1\n", "F:2: [Pool]: there is no such section; see harpe-gov.conf(5)" },
+	{ "[Pool]\ncount = 1\n", "F:1: [Pool]: there is no such section; see harpe-gov.conf(5)" },
 	{ "[pool]\n\n# x\nsize = 1\n",
 	  "F:4: [pool] size: there is no such key; see harpe-gov.conf(5)" },
 	{ "[pool]\nswap = 1G\n",
