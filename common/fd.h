@@ -30,17 +30,17 @@ static inline void free_ptr(void *p)
 #define _cleanup_close_ _cleanup_(close_fd)
 #define _cleanup_free_	_cleanup_(free_ptr)
 
-#define TAKE_FD(fd)               \
-	({                        \
-		int fd_ = (fd);   \
-		(fd) = -1;        \
-		fd_;              \
+#define TAKE_FD(fd)                                                                                \
+	({                                                                                         \
+		int fd_ = (fd);                                                                    \
+		(fd) = -1;                                                                         \
+		fd_;                                                                               \
 	})
-#define TAKE_PTR(p)                       \
-	({                                \
-		__typeof__(p) p_ = (p);   \
-		(p) = NULL;               \
-		p_;                       \
+#define TAKE_PTR(p)                                                                                \
+	({                                                                                         \
+		__typeof__(p) p_ = (p);                                                            \
+		(p) = NULL;                                                                        \
+		p_;                                                                                \
 	})
 
 /* Reads a small kernel file (procfs, cgroupfs) below @dirfd whole, NUL-terminated, trailing

@@ -11,11 +11,11 @@
 #include "common/units.h"
 
 enum limit {
-	LIMIT_MEMORY,   /* memory.max, bytes */
-	LIMIT_SWAP,     /* memory.swap.max, bytes */
-	LIMIT_CPU,      /* cpu.max, microseconds per second of wall clock */
-	LIMIT_PIDS,     /* pids.max, processes and threads */
-	LIMIT_TIME,     /* wall clock, microseconds */
+	LIMIT_MEMORY,	/* memory.max, bytes */
+	LIMIT_SWAP,	/* memory.swap.max, bytes */
+	LIMIT_CPU,	/* cpu.max, microseconds per second of wall clock */
+	LIMIT_PIDS,	/* pids.max, processes and threads */
+	LIMIT_TIME,	/* wall clock, microseconds */
 	LIMIT_CPU_TIME, /* CPU time of the whole tree, microseconds */
 	LIMIT_COUNT,
 };

@@ -250,7 +250,8 @@ static void say_memory(const struct report *r, char *buf, size_t size)
 
 	if (r->memory_limit_hits == 0) {
 		snprintf(buf, size,
-			 "the kernel killed the guest, which was below its own memory limit of %s: all "
+			 "the kernel killed the guest, which was below its own memory limit of %s: "
+			 "all "
 			 "guests together, or the host, ran out of memory (peak %s)",
 			 show(UNIT_SIZE, r->limits.value[LIMIT_MEMORY], &limit),
 			 show(UNIT_SIZE, r->memory_peak, &peak));

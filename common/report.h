@@ -20,15 +20,15 @@
 /* Why a run ended: exactly one. Taken from kernel counters and from what the governor itself did,
  * never guessed from an exit status. */
 enum ended {
-	ENDED_EXITED,	     /* the first process ended by itself: exit_code */
-	ENDED_SIGNALED,	     /* killed by a signal that the governor did not send: signal */
-	ENDED_MEMORY,	     /* memory limit: the kernel killed the guest */
-	ENDED_CPU_TIME,	     /* --cpu-time */
-	ENDED_WALL_CLOCK,    /* --time */
-	ENDED_KILLED,	     /* `harpe-gov kill`, or the scope was stopped */
-	ENDED_CALLER_GONE,   /* the client died or closed the connection */
-	ENDED_POLICY_LOST,   /* the firewall was not as committed while the guest ran */
-	ENDED_SETUP_FAILED,  /* the guest never ran; error says why */
+	ENDED_EXITED,	    /* the first process ended by itself: exit_code */
+	ENDED_SIGNALED,	    /* killed by a signal that the governor did not send: signal */
+	ENDED_MEMORY,	    /* memory limit: the kernel killed the guest */
+	ENDED_CPU_TIME,	    /* --cpu-time */
+	ENDED_WALL_CLOCK,   /* --time */
+	ENDED_KILLED,	    /* `harpe-gov kill`, or the scope was stopped */
+	ENDED_CALLER_GONE,  /* the client died or closed the connection */
+	ENDED_POLICY_LOST,  /* the firewall was not as committed while the guest ran */
+	ENDED_SETUP_FAILED, /* the guest never ran; error says why */
 	ENDED_GOVERNOR_STOPPED,
 	ENDED_GOVERNOR_LOST, /* the daemon or the supervisor died */
 	ENDED_UNKILLABLE,    /* processes did not go away after SIGKILL */
@@ -49,15 +49,15 @@ struct report {
 	uint64_t started_usec; /* CLOCK_REALTIME, of the release */
 	uint64_t wall_usec;
 	uint64_t cpu_usec, cpu_user_usec, cpu_system_usec, throttled_usec; /* cpu.stat */
-	uint64_t memory_peak;	  /* memory.peak, page cache included */
-	uint64_t memory_oom_kills; /* memory.events, oom_kill: by whatever limit, or the host's */
+	uint64_t memory_peak;	    /* memory.peak, page cache included */
+	uint64_t memory_oom_kills;  /* memory.events, oom_kill: by whatever limit, or the host's */
 	uint64_t memory_limit_hits; /* memory.events.local, oom: of the guest's own limit */
-	uint64_t pids_peak;	  /* pids.peak */
-	uint64_t pids_refused;	  /* pids.events, max: forks refused */
-	uint64_t left_processes;  /* alive when the first process had ended, and killed */
+	uint64_t pids_peak;	    /* pids.peak */
+	uint64_t pids_refused;	    /* pids.events, max: forks refused */
+	uint64_t left_processes;    /* alive when the first process had ended, and killed */
 	uint64_t drops_uid, drops_slice; /* packets, per layer */
-	struct limits limits;	  /* in force: the smallest on the way up to the root */
-	char error[ERROR_TEXT_MAX]; /* "" = none */
+	struct limits limits;		 /* in force: the smallest on the way up to the root */
+	char error[ERROR_TEXT_MAX];	 /* "" = none */
 };
 
 extern const struct wire_field report_fields[];

@@ -23,8 +23,8 @@ enum run_fd {
 	RUN_FD_STDIN,
 	RUN_FD_STDOUT,
 	RUN_FD_STDERR,
-	RUN_FD_MNTNS, /* /proc/self/ns/mnt */
-	RUN_FD_COUNT, /* these are always there */
+	RUN_FD_MNTNS,		      /* /proc/self/ns/mnt */
+	RUN_FD_COUNT,		      /* these are always there */
 	RUN_FD_PARENT = RUN_FD_COUNT, /* a pidfd: the guest ends with that process */
 	RUN_FD_MAX,
 };

@@ -20,7 +20,8 @@
 enum unit_kind {
 	UNIT_COUNT,    /* "128": 1 or more */
 	UNIT_SIZE,     /* "512M", "1G", "4096": bytes; K M G T are powers of 1024 */
-	UNIT_DURATION, /* "30s", "500ms", "5min", "2h", "1d", "1h30min", "30" = seconds: microseconds */
+	UNIT_DURATION, /* "30s", "500ms", "5min", "2h", "1d", "1h30min", "30" = seconds:
+			  microseconds */
 	UNIT_CPU,      /* "50%", "200%", "0.5%": microseconds of CPU time per second */
 };
 

@@ -53,11 +53,13 @@ struct wire_field {
 	size_t offset, size; /* in the struct */
 };
 
-#define WIRE_FIELD(attr, kind, type, member) \
-	{ attr, kind, offsetof(type, member), sizeof(((type *)0)->member) }
+#define WIRE_FIELD(attr, kind, type, member)                                                       \
+	{                                                                                          \
+		attr, kind, offsetof(type, member), sizeof(((type *)0)->member)                    \
+	}
 
-/* Encodes all of @object into @buf. Returns the length, -EMSGSIZE when it does not fit, -EINVAL when
- * a string in the struct is not terminated. */
+/* Encodes all of @object into @buf. Returns the length, -EMSGSIZE when it does not fit, -EINVAL
+ * when a string in the struct is not terminated. */
 ssize_t wire_encode(enum wire_type type, const struct wire_field *fields, size_t n_fields,
 		    const void *object, void *buf, size_t size);
 
@@ -75,6 +77,6 @@ int wire_decode(const struct wire_field *fields, size_t n_fields, const void *bu
 int wire_send(int sock, const void *buf, size_t len, const int *fds, size_t n_fds);
 
 /* Receives one message. Descriptors are O_CLOEXEC and owned by the caller; *ret_n_fds of them.
- * Without a message there are none. 0 at end of file (or a message of no bytes), else the length or a negative errno (-EPROTO: too
- * long, or more descriptors than WIRE_FDS_MAX). */
+ * Without a message there are none. 0 at end of file (or a message of no bytes), else the length or
+ * a negative errno (-EPROTO: too long, or more descriptors than WIRE_FDS_MAX). */
 ssize_t wire_receive(int sock, void *buf, size_t size, int fds[WIRE_FDS_MAX], size_t *ret_n_fds);

@@ -117,8 +117,9 @@ static void looks_names_up(void **state)
 
 /* The last uid is what the kernel calls "none"; a name must not be cut or wrapped into one. */
 static const char *const unknown[] = {
-	"no-such-name", "4294967295", "4294967296", "18446744073709551616", "-1", "+0", "0x0",
-	"root,",	"Root",	      "root:",	    "max",		    "1.5",
+	"no-such-name", "4294967295", "4294967296", "18446744073709551616",
+	"-1",		"+0",	      "0x0",	    "root,",
+	"Root",		"root:",      "max",	    "1.5",
 };
 
 static void refuses_unknown_names(void **state)
@@ -128,7 +129,8 @@ static void refuses_unknown_names(void **state)
 	(void)state;
 	for (size_t i = 0; i < 2 * ARRAY_SIZE(unknown); i++) {
 		const char *kind = kinds[i % 2], *name = unknown[i / 2];
-		struct config c = { .n_access = 3, .access = { [1].name = "fine", [2].name = "x" } };
+		struct config c = { .n_access = 3,
+				    .access = { [1].name = "fine", [2].name = "x" } };
 		struct members *m = i % 2 ? &c.access[2].groups : &c.access[2].users;
 		struct error e = ERROR_NULL;
 		char sentence[128];
@@ -210,10 +212,9 @@ static void overlooks_no_group(void **state)
 {
 	static const struct {
 		int n, r;
-	} rows[] = { { 0, 0 },
-		     { 1, 0 },
-		     { CALLER_GROUPS_MAX, 0 },
-		     { CALLER_GROUPS_MAX + 1, ERANGE } };
+	} rows[] = {
+		{ 0, 0 }, { 1, 0 }, { CALLER_GROUPS_MAX, 0 }, { CALLER_GROUPS_MAX + 1, ERANGE }
+	};
 
 	(void)state;
 	if (geteuid() != 0)

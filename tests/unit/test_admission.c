@@ -256,8 +256,7 @@ static void lets_no_newcomer_overtake(void **state)
 		newcomer = add(h, RUN_CONNECTED, ALICE, MIB);
 		assert_admitted(newcomer);
 		waiting = add_waiting(h, BOB, shared[i]);
-		assert_kept_out(newcomer, -EUSERS,
-				"others wait for a place already; use --wait");
+		assert_kept_out(newcomer, -EUSERS, "others wait for a place already; use --wait");
 		assert_admitted(waiting);
 		add_waiting(h, CAROL, shared[i]); /* of those who wait nobody is new */
 		assert_admitted(waiting);
@@ -306,8 +305,8 @@ static void assert_order(struct hall *h, struct run *const want[], size_t n)
 static void serves_the_oldest_first(void **state)
 {
 	struct hall *h = *state;
-	struct run *first = add_waiting(h, CAROL, -EUSERS), *second = add_waiting(h, ALICE, -EUSERS),
-		   *third = add_waiting(h, BOB, -ENOBUFS);
+	struct run *first = add_waiting(h, CAROL, -EUSERS),
+		   *second = add_waiting(h, ALICE, -EUSERS), *third = add_waiting(h, BOB, -ENOBUFS);
 
 	assert_order(h, (struct run *const[]){ first, second, third }, 3);
 }

@@ -481,8 +481,7 @@ static void note_key(uint32_t uid, const char *why)
 /* A key without any process; the kernel takes its time to forget it. */
 static void holds_back_uids_with_keys(void **state)
 {
-	long key = syscall(SYS_add_key, "user", "harpe-gov-test", "x", 1,
-			   KEY_SPEC_PROCESS_KEYRING);
+	long key = syscall(SYS_add_key, "user", "harpe-gov-test", "x", 1, KEY_SPEC_PROCESS_KEYRING);
 	struct identity_pool *p;
 	struct error e = ERROR_NULL;
 

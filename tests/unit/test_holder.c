@@ -12,8 +12,8 @@
 
 #include "governor/holder.h"
 
-#define MANY	    200
-#define PATIENCE    5000 /* ms; used up only when something is wrong */
+#define MANY	 200
+#define PATIENCE 5000 /* ms; used up only when something is wrong */
 
 static struct holder start(void)
 {

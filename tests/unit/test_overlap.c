@@ -96,8 +96,9 @@ static void names_the_line_that_overlaps(void **state)
 			 "first-uid",
 			 overlapping[i].line, overlapping[i].name);
 		assert_string_equal(e.text, sentence);
-		assert_int_equal(check(overlapping[i].text, overlapping[i].kind, FIRST, COUNT, NULL),
-				 -EADDRINUSE);
+		assert_int_equal(
+			check(overlapping[i].text, overlapping[i].kind, FIRST, COUNT, NULL),
+			-EADDRINUSE);
 	}
 }
 
@@ -108,8 +109,8 @@ static void compares_ranges_of_all_lengths(void **state)
 	for (uint32_t first = 100000; first < 100020; first++)
 		for (uint32_t count = 1; count < 6; count++)
 			for (uint32_t length = 1; length < 6; length++) {
-				int apart_by_far = first + count <= 100010 ||
-						   100010 + length <= first;
+				int apart_by_far =
+					first + count <= 100010 || 100010 + length <= first;
 				char text[64];
 
 				snprintf(text, sizeof(text), "a:100010:%u\n", length);

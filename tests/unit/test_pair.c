@@ -194,8 +194,7 @@ static void skips_late_answers(void **state)
 	int *pair = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(late); i++) {
-		struct pair_reply other = { .verb = i % 2 ? PAIR_OK : PAIR_REFUSED,
-					    .to = late[i] };
+		struct pair_reply other = { .verb = i % 2 ? PAIR_OK : PAIR_REFUSED, .to = late[i] };
 
 		assert_int_equal(pair_send(pair[1], &other, sizeof(other)), 0);
 	}

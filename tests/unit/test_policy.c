@@ -100,15 +100,15 @@ static void takes_the_least_and_nothing_below(void **state)
 
 		assert_merges(&sample, i, least, rounded(i, least));
 		if (least > 0)
-			assert_int_equal(policy_limits(&sample, &plain, &asked, &got, NULL), -EINVAL);
+			assert_int_equal(policy_limits(&sample, &plain, &asked, &got, NULL),
+					 -EINVAL);
 	}
 }
 
 static void says_what_would_do(void **state)
 {
-	static const char hint[] =
-		", the ceiling in /etc/harpe-gov/harpe-gov.conf; ask for less, "
-		"or ask the administrator to raise it";
+	static const char hint[] = ", the ceiling in /etc/harpe-gov/harpe-gov.conf; ask for less, "
+				   "or ask the administrator to raise it";
 	struct config c;
 	char sentence[256];
 
