@@ -3,7 +3,10 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "governor/config.h"
 
@@ -134,7 +137,8 @@ static void takes_other_spellings(void **state)
 
 /* ---- refusals ---- */
 
-#define LONG_WORD "0123456789012345678901234567890123456789"
+#define NAME_OF_32 "abcdefghijklmnopqrstuvwxyz-01234"
+#define LONG_WORD  "0123456789012345678901234567890123456789"
 
 static const struct {
 	const char *text, *sentence;
@@ -166,6 +170,44 @@ static const struct {
 	  "F:2: [pool] first-uid: \"65535\" is not a number from 65536 to 4294901760" },
 	{ "[pool]\nfirst-uid = 4294901761\n",
 	  "F:2: [pool] first-uid: \"4294901761\" is not a number from 65536 to 4294901760" },
+	{ "[pool]\nmemory = 64Q\n", "F:2: [pool] memory: \"64Q\" is not a size such as 512M" },
+	{ "[pool]\nmemory = 1G\n[defaults]\n\n[pool]\nmemory = 1G\n",
+	  "F:6: [pool] memory: is set twice; keep one line" },
+	{ "[access]\nusers = root\n",
+	  "F:2: [access] users: there is no such key; see harpe-gov.conf(5)" },
+	{ "[access]\ngroups = root\n",
+	  "F:2: [access] groups: there is no such key; see harpe-gov.conf(5)" },
+	{ "[access a]\nfirst-uid = 70000\n",
+	  "F:2: [access a] first-uid: there is no such key; see harpe-gov.conf(5)" },
+	{ "[access a]\nusers =\n", "F:2: [access a] users: names nobody" },
+	{ "[access a]\ngroups = ; none\n", "F:2: [access a] groups: names nobody" },
+	{ "[access a]\nusers = root\nusers = root\n",
+	  "F:3: [access a] users: is set twice; keep one line" },
+	{ "[access a]\nusers = root\n[access]\nmax-guests = 1\n[access a]\nusers = root\n",
+	  "F:6: [access a] users: is set twice; keep one line" },
+	{ "[access a]\nusers = root\nmemory = lots\n",
+	  "F:3: [access a] memory: \"lots\" is not a size such as 512M" },
+	{ "[access A]\nusers = root\n",
+	  "F:1: [access A]: there is no such section; see harpe-gov.conf(5)" },
+	{ "[access a b]\nusers = root\n",
+	  "F:1: [access a b]: there is no such section; see harpe-gov.conf(5)" },
+	{ "[access a_b]\nusers = root\n",
+	  "F:1: [access a_b]: there is no such section; see harpe-gov.conf(5)" },
+	{ "[access ]\nusers = root\n",
+	  "F:1: [access ]: there is no such section; see harpe-gov.conf(5)" },
+	{ "[access  a]\nusers = root\n",
+	  "F:1: [access  a]: there is no such section; see harpe-gov.conf(5)" },
+	{ "[access:a]\nusers = root\n",
+	  "F:1: [access:a]: there is no such section; see harpe-gov.conf(5)" },
+	{ "[access " NAME_OF_32 "x]\nusers = root\n",
+	  "F:1: [access " NAME_OF_32 "x]: there is no such section; see harpe-gov.conf(5)" },
+	{ "[access a]\nmax-guests = 1\n", "[access a]: names no users and no groups" },
+	{ "[access a]\nusers = root\nmemory = 100M\n",
+	  "[access a] memory: is below [defaults] memory, so that no run of theirs could start; "
+	  "raise the one or lower the other" },
+	{ "[access]\npids = 1\n",
+	  "[access] pids: is below [defaults] pids, so that no run of theirs could start; "
+	  "raise the one or lower the other" },
 	{ "[access]\nmax-guests = -1\n",
 	  "F:2: [access] max-guests: \"-1\" is not a number from 0 to 65536" },
 	{ "[access]\nmax-connections = 0\n",
@@ -199,6 +241,138 @@ static void refuses(void **state)
 		assert_int_equal(parse(bad[i].text, &c, &e), -EINVAL);
 		assert_string_equal(e.text, bad[i].sentence);
 	}
+}
+
+/* Lists that are too long; to the last that fits. */
+static void bounds_access_sections(void **state)
+{
+	char text[TEXT_SIZE] = "", sentence[128];
+	struct error e = ERROR_NULL;
+	struct config c;
+	size_t used = 0;
+
+	(void)state;
+	for (int i = 1; i < ACCESS_SECTIONS_MAX; i++) {
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+					 "[access n%d]\nusers = %d\n", i, i);
+		if (parse(text, &c, &e) < 0)
+			fail_msg("%s", e.text);
+		assert_int_equal(c.n_access, i + 1);
+	}
+	strcat(text, "[access n5]\nmax-guests = 3\n[access]\nmax-guests = 4\n");
+	assert_int_equal(parse(text, &c, &e), 0);
+	assert_int_equal(c.n_access, ACCESS_SECTIONS_MAX);
+	assert_int_equal(c.access[5].max_guests, 3);
+	strcat(text, "[access more]\nusers = 1\n");
+	snprintf(sentence, sizeof(sentence), "F:%d: [access more]: more than %d access sections",
+		 2 * ACCESS_SECTIONS_MAX + 3, ACCESS_SECTIONS_MAX - 1);
+	assert_int_equal(parse(text, &c, &e), -E2BIG);
+	assert_string_equal(e.text, sentence);
+}
+
+static void bounds_members(void **state)
+{
+	static const char *const kinds[] = { "users", "groups" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		char text[256], sentence[128];
+		struct error e = ERROR_NULL;
+		struct config c;
+
+		snprintf(text, sizeof(text), "[access a]\n%s = 1", kinds[i]);
+		for (int n = 2; n <= ACCESS_MEMBERS_MAX; n++)
+			snprintf(text + strlen(text), 8, " %d", n);
+		assert_int_equal(parse(text, &c, &e), 0);
+		assert_int_equal((i ? &c.access[1].groups : &c.access[1].users)->n,
+				 ACCESS_MEMBERS_MAX);
+		strcat(text, " x");
+		snprintf(sentence, sizeof(sentence),
+			 "F:2: [access a] %s: more than 32 names, or one longer than 32 characters",
+			 kinds[i]);
+		assert_int_equal(parse(text, &c, &e), -E2BIG);
+		assert_string_equal(e.text, sentence);
+		snprintf(text, sizeof(text), "[access a]\n%s = x " NAME_OF_32, kinds[i]);
+		assert_int_equal(parse(text, &c, &e), 0);
+		strcat(text, "x");
+		assert_int_equal(parse(text, &c, &e), -E2BIG);
+		assert_string_equal(e.text, sentence);
+	}
+}
+
+/* libinih would take what it cuts off for a line of its own. How long a line may be is its
+ * matter. */
+static void refuses_long_lines(void **state)
+{
+	static const char *const ends[] = { "\n", "", "\n[pool]\ncount = 5\n" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		int was_too_long = 0;
+
+		for (int n = 100; n < 5000; n += n < 300 ? 1 : 100) {
+			char text[6000];
+			struct error e = ERROR_NULL;
+			struct config c;
+			int r;
+
+			snprintf(text, sizeof(text), "[defaults]\n#%0*d count = 7%s", n, 0,
+				 ends[i]);
+			r = parse(text, &c, &e);
+			if (r == 0 && !was_too_long)
+				continue;
+			assert_int_equal(r, -E2BIG);
+			assert_mentions(e.text, "F:2: the line is too long", "", "");
+			was_too_long = 1;
+		}
+		assert_true(was_too_long);
+	}
+}
+
+/* ---- [access NAME] ---- */
+
+static void assert_members(const struct members *m, uint32_t n, const char *const names[])
+{
+	assert_int_equal(m->n, n);
+	for (uint32_t i = 0; i < n; i++)
+		assert_string_equal(m->name[i], names[i]);
+}
+
+static void reads_access_sections(void **state)
+{
+	struct error e = ERROR_NULL;
+	struct config c, plain;
+
+	(void)state;
+	if (parse("[access b-2]\nusers = alice\t 1000  bob\nmax-guests = 0\n"
+		  "[access]\nmax-guests = 9\nswap = 1M\n"
+		  "[access " NAME_OF_32 "]\ngroups: wheel ; admins\nmax-connections = 7\n"
+		  "memory = infinity\n"
+		  "[access b-2]\ngroups = 5\n",
+		  &c, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(c.n_access, 3);
+	assert_string_equal(c.access[0].name, "");
+	assert_int_equal(c.access[0].max_guests, 9);
+	assert_int_equal(c.access[0].ceiling.value[LIMIT_SWAP], MIB);
+	assert_int_equal(c.access[0].users.n + c.access[0].groups.n, 0);
+	assert_string_equal(c.access[1].name, "b-2");
+	assert_members(&c.access[1].users, 3, (const char *[]){ "alice", "1000", "bob" });
+	assert_members(&c.access[1].groups, 1, (const char *[]){ "5" });
+	assert_int_equal(c.access[1].max_guests, 0);
+	assert_int_equal(c.access[1].max_connections, 128); /* built in, not [access]'s */
+	assert_string_equal(c.access[2].name, NAME_OF_32);
+	assert_members(&c.access[2].groups, 1, (const char *[]){ "wheel" });
+	assert_int_equal(c.access[2].max_guests, 64);
+	assert_int_equal(c.access[2].max_connections, 7);
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		assert_true(c.access[1].ceiling.value[i] == LIMIT_UNSET);
+		assert_true(c.access[2].ceiling.value[i] ==
+			    (i == LIMIT_MEMORY ? LIMIT_INFINITY : LIMIT_UNSET));
+	}
+	config_defaults(&plain);
+	assert_memory_equal(&c.ceiling, &plain.ceiling, sizeof(plain.ceiling));
+	assert_memory_equal(&c.defaults, &plain.defaults, sizeof(plain.defaults));
 }
 
 /* What a limit may be is limit_parse()'s; the line and the section are the configuration's. */
@@ -237,30 +411,400 @@ static void complains_of_the_first_line_only(void **state)
 
 /* ---- files ---- */
 
+/* A directory with a configuration in the making. */
+struct place {
+	char dir[32], path[48];
+};
+
+static int set_up(void **state)
+{
+	struct place *p = calloc(1, sizeof(*p));
+	char drop_ins[64];
+
+	strcpy(p->dir, "/tmp/harpe-gov-test-XXXXXX");
+	if (!mkdtemp(p->dir))
+		return -1;
+	snprintf(p->path, sizeof(p->path), "%s/conf", p->dir);
+	snprintf(drop_ins, sizeof(drop_ins), "%s.d", p->path);
+	*state = p;
+	return mkdir(drop_ins, 0755);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+	(void)st;
+	(void)type;
+	(void)where;
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	struct place *p = *state;
+	int r = nftw(p->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+
+	free(p);
+	return r;
+}
+
+/* The configuration itself, or a drop-in of it. */
+static void put(const struct place *p, const char *drop_in, const char *text)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s%s%s", p->path, drop_in ? ".d/" : "",
+		 drop_in ? drop_in : "");
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(write_whole(fd, text, strlen(text)), 0);
+	close(fd);
+}
+
+static void assert_loads_to(const struct place *p, const struct config *want)
+{
+	struct error e = ERROR_NULL;
+	struct config c = {};
+
+	if (config_load(p->path, &c, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_memory_equal(&c, want, sizeof(c));
+}
+
+/* @sentence without the path in front of it. */
+static void assert_not_loaded(const struct place *p, const char *drop_in, int r,
+			      const char *sentence)
+{
+	struct config c = { .first_uid = 4711 }, before = c;
+	struct error e = ERROR_NULL;
+	char wanted[512];
+	int fds = open_fds();
+
+	snprintf(wanted, sizeof(wanted), "%s%s%s%s", p->path, drop_in ? ".d/" : "",
+		 drop_in ? drop_in : "", sentence);
+	assert_int_equal(config_load(p->path, &c, &e), r);
+	assert_string_equal(e.text, wanted);
+	assert_memory_equal(&c, &before, sizeof(c));
+	assert_int_equal(open_fds(), fds);
+}
+
 static void loads_files(void **state)
 {
-	char path[] = "/tmp/harpe-gov-test-XXXXXX", wanted[128];
-	struct config want, c = {};
-	struct error e = ERROR_NULL;
-	int before = open_fds(), fd = mkstemp(path);
+	struct place *p = *state;
+	struct config want;
+	int before = open_fds();
 
-	(void)state;
 	config_defaults(&want);
+	assert_loads_to(p, &want); /* there is none */
 	want.uid_count = 7;
-	assert_int_equal(write_whole(fd, "[pool]\ncount = 7\n", 17), 0);
-	assert_int_equal(config_load(path, &c, &e), 0);
-	assert_memory_equal(&c, &want, sizeof(c));
-	assert_int_equal(write_whole(fd, "junk\n", 5), 0);
-	assert_int_equal(config_load(path, &c, &e), -EINVAL);
-	assert_memory_equal(&c, &want, sizeof(c));
-	snprintf(wanted, sizeof(wanted), "%s:3: is neither", path);
-	assert_mentions(e.text, wanted, "", "");
-	close(fd);
-	unlink(path);
-	assert_int_equal(config_load(path, &c, &e), 0);
-	config_defaults(&want);
-	assert_memory_equal(&c, &want, sizeof(c));
+	put(p, NULL, "[pool]\ncount = 7\n");
+	assert_loads_to(p, &want);
+	put(p, NULL, "[pool]\ncount = 7\njunk\n");
+	assert_not_loaded(p, NULL, -EINVAL, ":3: is neither \"[section]\" nor \"key = value\"");
 	assert_int_equal(open_fds(), before);
+}
+
+/* In the order of their names, whatever the directory's is. */
+static void reads_drop_ins_in_order(void **state)
+{
+	static const char *const names[] = { "9-last.conf",	"10-a.conf", "20-b.conf",
+					     "20-a.conf",	"B.conf",    "0.conf",
+					     "with blank.conf", "a.conf" };
+	static const char *const in_order[] = { "0.conf",    "10-a.conf",      "20-a.conf",
+						"20-b.conf", "9-last.conf",    "B.conf",
+						"a.conf",    "with blank.conf" };
+	struct place *p = *state;
+	struct config want;
+
+	config_defaults(&want);
+	put(p, NULL, "[pool]\ncount = 1000\n[access]\nmax-guests = 1000\n");
+	want.access[0].max_guests = 1000;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		put(p, names[i], "\n");
+	for (size_t i = 0; i < ARRAY_SIZE(in_order); i++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "[pool]\ncount = %zu\n", i + 1);
+		put(p, in_order[i], text);
+	}
+	for (size_t i = ARRAY_SIZE(in_order); i > 0; i--) {
+		want.uid_count = (uint32_t)i;
+		assert_loads_to(p, &want);
+		put(p, in_order[i - 1], "; nothing\n");
+	}
+	want.uid_count = 1000;
+	assert_loads_to(p, &want);
+}
+
+static void overrides_key_by_key(void **state)
+{
+	struct place *p = *state;
+	struct config want;
+
+	config_defaults(&want);
+	put(p, NULL,
+	    "[ceiling]\nmemory = 100M\nswap = 1M\n"
+	    "[access a]\nusers = alice bob\nmax-guests = 1\nmax-connections = 5\n");
+	put(p, "1.conf",
+	    "[defaults]\nmemory = 64M\n"
+	    "[access b]\ngroups = c\n[access a]\nmax-guests = 2\nusers = carol\n");
+	put(p, "2.conf", "[access]\nmax-guests = 3\n[ceiling]\nswap = 2M\n");
+	want.ceiling.value[LIMIT_MEMORY] = 100 * MIB;
+	want.ceiling.value[LIMIT_SWAP] = 2 * MIB;
+	want.defaults.value[LIMIT_MEMORY] = 64 * MIB; /* only now below its ceiling */
+	want.n_access = 3;
+	want.access[1] = want.access[2] = want.access[0];
+	want.access[0].max_guests = 3;
+	strcpy(want.access[1].name, "a");
+	want.access[1].max_guests = 2;
+	want.access[1].max_connections = 5;
+	strcpy(want.access[2].name, "b");
+	{
+		struct error e = ERROR_NULL;
+		struct config c;
+
+		if (config_load(p->path, &c, &e) < 0)
+			fail_msg("%s", e.text);
+		assert_members(&c.access[1].users, 1, (const char *[]){ "carol" });
+		assert_members(&c.access[2].groups, 1, (const char *[]){ "c" });
+		want.access[1].users = c.access[1].users; /* with what it had before */
+		want.access[2].groups = c.access[2].groups;
+	}
+	assert_loads_to(p, &want);
+}
+
+static void ignores_other_files(void **state)
+{
+	static const char *const names[] = { ".hidden.conf", "a.conf~", "a.con", "a.CONF",
+					     "a.conf.bak",   "conf",	".conf", "a.conf.",
+					     "aconf",	     "README" };
+	struct place *p = *state;
+	struct config want;
+
+	config_defaults(&want);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		put(p, names[i], "junk\n");
+	assert_loads_to(p, &want);
+	put(p, "x.conf", "[pool]\ncount = 5\n");
+	want.uid_count = 5;
+	assert_loads_to(p, &want);
+}
+
+/* All of them, in the file and in a drop-in. */
+static void names_file_and_line(void **state)
+{
+	struct place *p = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		int has_line = strncmp(bad[i].sentence, "F:", 2) == 0;
+		struct error e = ERROR_NULL;
+		struct config c;
+
+		put(p, NULL, bad[i].text);
+		put(p, "50-x.conf", "");
+		if (has_line) {
+			assert_not_loaded(p, NULL, -EINVAL, bad[i].sentence + 1);
+			put(p, NULL, "[pool]\n#\n#\n#\n#\n#\n#\n");
+			put(p, "10-a.conf", "[defaults]\n");
+			put(p, "50-x.conf", bad[i].text);
+			put(p, "60-y.conf", "junk\n");
+			assert_not_loaded(p, "50-x.conf", -EINVAL, bad[i].sentence + 1);
+			put(p, "60-y.conf", "");
+			continue;
+		}
+		assert_int_equal(config_load(p->path, &c, &e), -EINVAL);
+		assert_string_equal(e.text, bad[i].sentence);
+	}
+}
+
+/* A key may be in as many files as there are, but once in each. */
+static void refuses_doubled_keys_per_file(void **state)
+{
+	struct place *p = *state;
+	struct config want;
+
+	config_defaults(&want);
+	want.uid_count = 6;
+	put(p, NULL, "[pool]\ncount = 4\n");
+	put(p, "1.conf", "[pool]\ncount = 5\n");
+	put(p, "2.conf", "[pool]\ncount = 6\n");
+	assert_loads_to(p, &want);
+	put(p, "2.conf", "[pool]\ncount = 6\n\ncount = 6\n");
+	assert_not_loaded(p, "2.conf", -EINVAL, ":4: [pool] count: is set twice; keep one line");
+}
+
+static void refuses_drop_ins_that_it_cannot_read(void **state)
+{
+	struct place *p = *state;
+	struct config want;
+	char path[64];
+
+	config_defaults(&want);
+	snprintf(path, sizeof(path), "%s.d/a.conf", p->path);
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_not_loaded(p, "a.conf", -EIO, ": cannot be read");
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(symlink("a.conf", path), 0);
+	assert_not_loaded(p, "a.conf", -ELOOP,
+			  ": cannot be opened: Too many levels of symbolic links");
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s.d", p->path);
+	assert_int_equal(rmdir(path), 0);
+	assert_loads_to(p, &want); /* the directory need not be there */
+	put(p, NULL, "");
+	assert_int_equal(symlink("conf", path), 0);
+	assert_not_loaded(p, NULL, -ENOTDIR, ".d: cannot be read: Not a directory");
+}
+
+static void bounds_the_number_of_files(void **state)
+{
+	struct place *p = *state;
+	struct error e = ERROR_NULL;
+	struct config c;
+	int r = 0, n;
+
+	for (n = 0; n < 200 && r == 0; n++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "%03d.conf", n);
+		put(p, name, "[pool]\ncount = 5\n");
+		r = config_load(p->path, &c, &e);
+	}
+	assert_int_equal(r, -E2BIG);
+	assert_true(n > 40);
+	assert_mentions(e.text, p->path, ".d/", "");
+	assert_mentions(e.text, ": more than ", "", "");
+}
+
+/* ---- showing ---- */
+
+static size_t count_of(const char *text, const char *word)
+{
+	size_t n = 0;
+
+	for (text = strstr(text, word); text; text = strstr(text + 1, word))
+		n++;
+	return n;
+}
+
+static char *show(const struct place *p)
+{
+	struct error e = ERROR_NULL;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *to = open_memstream(&text, &size);
+
+	assert_non_null(to);
+	if (config_show(p->path, to, &e) < 0)
+		fail_msg("%s", e.text);
+	fclose(to);
+	return text;
+}
+
+/* What it shows means the same when it is read. */
+static void assert_shows_itself(const struct place *p)
+{
+	_cleanup_free_ char *text = show(p);
+	struct error e = ERROR_NULL;
+	struct config want, got;
+
+	assert_int_equal(config_load(p->path, &want, NULL), 0);
+	if (parse(text, &got, &e) < 0)
+		fail_msg("%s\n%s", e.text, text);
+	assert_memory_equal(&got.first_uid, &want.first_uid, offsetof(struct config, access));
+	assert_int_equal(got.n_access, want.n_access);
+	for (uint32_t i = 0; i < got.n_access; i++) {
+		const struct access *a = &got.access[i], *b = &want.access[i];
+
+		assert_string_equal(a->name, b->name);
+		assert_int_equal(a->max_guests, b->max_guests);
+		assert_int_equal(a->max_connections, b->max_connections);
+		assert_memory_equal(&a->ceiling, &b->ceiling, sizeof(a->ceiling));
+		assert_int_equal(a->users.n, b->users.n);
+		assert_int_equal(a->groups.n, b->groups.n);
+		assert_memory_equal(a->users.name, b->users.name, sizeof(a->users.name));
+		assert_memory_equal(a->groups.name, b->groups.name, sizeof(a->groups.name));
+	}
+}
+
+static void shows_the_defaults(void **state)
+{
+	_cleanup_free_ char *text = show(*state);
+
+	assert_shows_itself(*state);
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		assert_mentions(text, "\n", keys[i].name, " = ");
+	assert_int_equal(count_of(text, "    ; built in\n"), ARRAY_SIZE(keys));
+	assert_int_equal(count_of(text, "\n["), 3);
+	assert_ptr_equal(strstr(text, "[pool]\nfirst-uid = 90000    ; built in\n"), text);
+}
+
+/* Every key at once. */
+static void shows_what_it_read(void **state)
+{
+	struct place *p = *state;
+	char text[TEXT_SIZE] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "[%s]\n%s = %s\n",
+					 keys[i].section, keys[i].name, keys[i].text);
+		put(p, NULL, text);
+		assert_shows_itself(p);
+	}
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+					 "[access n%d]\nusers = root %d\n%s = infinity\n", i, i,
+					 limit_table[i].name);
+		put(p, NULL, text);
+		assert_shows_itself(p);
+	}
+}
+
+static void shows_where_it_comes_from(void **state)
+{
+	struct place *p = *state;
+	_cleanup_free_ char *text = NULL;
+	char line[160];
+
+	put(p, NULL, "\n[pool]\ncount = 5\nmemory = 8G\n[access a]\nusers = root 7\n");
+	put(p, "1.conf", "[pool]\ncount = 6\n");
+	put(p, "2.conf", "#\n#\n[pool]\ncount = 7\n[access a]\nmemory = 1G\n");
+	assert_shows_itself(p);
+	text = show(p);
+	assert_mentions(text, "[pool]\nfirst-uid = 90000    ; built in\n", "", "");
+	snprintf(line, sizeof(line), "\ncount = 7    ; %s.d/2.conf:4\n", p->path);
+	assert_mentions(text, line, "", "");
+	snprintf(line, sizeof(line), "\nmemory = 8G    ; %s:4\n", p->path);
+	assert_mentions(text, line, "", "");
+	assert_mentions(text, "\n[access a]\nmax-guests = 64    ; built in\n", "", "");
+	snprintf(line, sizeof(line), "\nusers = root 7    ; %s:6\n", p->path);
+	assert_mentions(text, line, "", "");
+	snprintf(line, sizeof(line), "\nmemory = 1G    ; %s.d/2.conf:6\n", p->path);
+	assert_mentions(text, line, "", "");
+	assert_null(strstr(text, "groups"));
+}
+
+static void shows_nothing_that_is_not_in_force(void **state)
+{
+	struct place *p = *state;
+	struct error e = ERROR_NULL;
+	char *text = NULL, wanted[160];
+	size_t size = 0;
+	FILE *to = open_memstream(&text, &size);
+
+	assert_non_null(to);
+	put(p, "1.conf", "[pool]\ncount = 6\nx = y\n");
+	snprintf(wanted, sizeof(wanted),
+		 "%s.d/1.conf:3: [pool] x: there is no such key; see harpe-gov.conf(5)", p->path);
+	assert_int_equal(config_show(p->path, to, &e), -EINVAL);
+	assert_string_equal(e.text, wanted);
+	put(p, "1.conf", "[ceiling]\nmemory = 100M\n");
+	assert_int_equal(config_show(p->path, to, &e), -EINVAL);
+	assert_mentions(e.text, "[defaults] memory: is above", "", "");
+	fclose(to);
+	assert_int_equal(size, 0);
+	free(text);
 }
 
 static void refuses_files_that_it_cannot_open(void **state)
@@ -374,15 +918,6 @@ static void assert_listed(const char *section, const char *name, const char *val
 	assert_true((at[0] == ',' || at[0] == '.') && isspace((unsigned char)at[1]));
 }
 
-static size_t count_of(const char *text, const char *word)
-{
-	size_t n = 0;
-
-	for (text = strstr(text, word); text; text = strstr(text + 1, word))
-		n++;
-	return n;
-}
-
 static void documents_every_key(void **state)
 {
 	_cleanup_free_ char *page = source_text("man/harpe-gov.conf.5.scd"), *access = NULL;
@@ -408,6 +943,8 @@ static void documents_every_key(void **state)
 	assert_int_equal(count_of(page, "*=_"), ARRAY_SIZE(keys) - LIMIT_COUNT + 2);
 }
 
+#define file_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -417,7 +954,22 @@ int main(void)
 		cmocka_unit_test(refuses),
 		cmocka_unit_test(refuses_bad_limits),
 		cmocka_unit_test(complains_of_the_first_line_only),
-		cmocka_unit_test(loads_files),
+		cmocka_unit_test(bounds_access_sections),
+		cmocka_unit_test(bounds_members),
+		cmocka_unit_test(refuses_long_lines),
+		cmocka_unit_test(reads_access_sections),
+		file_test(loads_files),
+		file_test(reads_drop_ins_in_order),
+		file_test(overrides_key_by_key),
+		file_test(ignores_other_files),
+		file_test(names_file_and_line),
+		file_test(refuses_doubled_keys_per_file),
+		file_test(refuses_drop_ins_that_it_cannot_read),
+		file_test(bounds_the_number_of_files),
+		file_test(shows_the_defaults),
+		file_test(shows_what_it_read),
+		file_test(shows_where_it_comes_from),
+		file_test(shows_nothing_that_is_not_in_force),
 		cmocka_unit_test(refuses_files_that_it_cannot_open),
 		cmocka_unit_test(ships_the_defaults),
 		cmocka_unit_test(documents_every_key),
