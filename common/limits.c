@@ -2,6 +2,8 @@
 #include "common/limits.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/text.h"
@@ -55,4 +57,43 @@ int limit_parse(enum limit limit, const char *text, uint64_t *ret, struct error 
 				 unit_format(info->unit, info->min, min, sizeof(min)));
 	*ret = v;
 	return 0;
+}
+
+#define CPU_PERIOD_USEC	   UINT64_C(100000)
+#define CPU_QUOTA_MIN_USEC UINT64_C(1000)
+
+static void cpu_max_text(uint64_t quota, char *buf, size_t size)
+{
+	uint64_t period = CPU_PERIOD_USEC;
+
+	if (quota == LIMIT_INFINITY) {
+		snprintf(buf, size, "cpu.max=\"max %" PRIu64 "\"", period);
+		return;
+	}
+	if (quota * period / USEC_PER_SEC < CPU_QUOTA_MIN_USEC)
+		period = CPU_QUOTA_MIN_USEC * USEC_PER_SEC / quota;
+	if (period > USEC_PER_SEC)
+		period = USEC_PER_SEC;
+	snprintf(buf, size, "cpu.max=\"%" PRIu64 " %" PRIu64 "\"", quota * period / USEC_PER_SEC,
+		 period);
+}
+
+const char *limit_kernel_text(enum limit limit, uint64_t value, char *buf, size_t size)
+{
+	static const char *const files[LIMIT_COUNT] = {
+		[LIMIT_MEMORY] = "memory.max",
+		[LIMIT_SWAP] = "memory.swap.max",
+		[LIMIT_PIDS] = "pids.max",
+	};
+
+	if (limit == LIMIT_CPU)
+		cpu_max_text(value, buf, size);
+	else if (!files[limit])
+		snprintf(buf, size, "%s",
+			 value == LIMIT_INFINITY ? "nothing" : "a timer of the supervisor");
+	else if (value == LIMIT_INFINITY)
+		snprintf(buf, size, "%s=max", files[limit]);
+	else
+		snprintf(buf, size, "%s=%" PRIu64, files[limit], value);
+	return buf;
 }

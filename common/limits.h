@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/error.h"
@@ -36,6 +37,11 @@ extern const struct limit_info limit_table[LIMIT_COUNT];
 
 /* All LIMIT_UNSET. */
 void limits_clear(struct limits *l);
+
+/* What the kernel is told, "memory.max=536870912", or who watches over it. systemd spreads a CPU
+ * quota over 100 ms, and over longer, up to 1 s, when less than 1 ms of it would be left
+ * (systemd.resource-control(5), CPUQuotaPeriodSec=). */
+const char *limit_kernel_text(enum limit limit, uint64_t value, char *buf, size_t size);
 
 /* Parses @text for @limit. The sentence starts with the limit's name and says what would do:
  * `memory: "64Q" is not a size such as 512M`; callers put the place ("--") in front. */

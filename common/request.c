@@ -38,6 +38,16 @@ const struct wire_field request_fields[] = {
 };
 const size_t request_n_fields = ARRAY_SIZE(request_fields);
 
+#define EXPLANATION(attr, kind, member) WIRE_FIELD(attr, kind, struct explanation, member)
+
+const struct wire_field explanation_fields[] = {
+	EXPLANATION(1, WIRE_BYTES, limits),
+	EXPLANATION(2, WIRE_BYTES, ceiling),
+	EXPLANATION(3, WIRE_STRING, access),
+	EXPLANATION(4, WIRE_STRING, profile),
+};
+const size_t explanation_n_fields = ARRAY_SIZE(explanation_fields);
+
 const struct wire_field answer_fields[] = {
 	WIRE_FIELD(1, WIRE_U64, struct answer, count),
 	WIRE_FIELD(2, WIRE_STRING, struct answer, text),

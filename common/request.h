@@ -56,6 +56,14 @@ extern const int passed_signals[];
 extern const size_t n_passed_signals;
 int signal_is_passed(uint32_t number);
 
+/* What a run would get: the answer to WIRE_EXPLAIN. */
+struct explanation {
+	struct limits limits;  /* in the end */
+	struct limits ceiling; /* the caller's */
+	char access[33];       /* the caller's section: "access", or "access NAME" */
+	char profile[33];
+};
+
 enum guest_state { GUEST_WAITING, GUEST_STARTING, GUEST_RUNNING, GUEST_ENDING, GUEST_STATE_COUNT };
 extern const char *const guest_state_names[GUEST_STATE_COUNT];
 
@@ -75,6 +83,8 @@ struct guest_row {
 
 extern const struct wire_field request_fields[];
 extern const size_t request_n_fields;
+extern const struct wire_field explanation_fields[];
+extern const size_t explanation_n_fields;
 extern const struct wire_field answer_fields[];
 extern const size_t answer_n_fields;
 extern const struct wire_field signal_fields[];

@@ -215,6 +215,27 @@ void asks_stop_waiting(struct run *r)
 	run_refuse(r, PAIR_START, &e);
 }
 
+/* ---- PAIR_EXPLAIN ---- */
+
+static void ask_explain(struct run *r, const struct pair_ask *ask)
+{
+	const struct config *c = r->d->config;
+	const struct access *a = access_find(c, &r->caller);
+	struct pair_reply m = { .verb = PAIR_OK };
+	struct error e = ERROR_NULL;
+
+	if (policy_limits(c, a, &ask->start.limits, &m.explanation.limits, &e) < 0) {
+		run_refuse(r, PAIR_EXPLAIN, &e);
+		return;
+	}
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		m.explanation.ceiling.value[i] = access_ceiling(c, a, (enum limit)i);
+	snprintf(m.explanation.access, sizeof(m.explanation.access), "access%s%s",
+		 a->name[0] ? " " : "", a->name);
+	snprintf(m.explanation.profile, sizeof(m.explanation.profile), "%s", DROP_PROFILE);
+	run_reply(r, PAIR_EXPLAIN, &m);
+}
+
 /* ---- PAIR_RELEASE ---- */
 
 static int check_release(struct run *r, struct error *e)
@@ -365,8 +386,9 @@ static const struct {
 	uint32_t verb;
 	void (*serve)(struct run *r, const struct pair_ask *ask);
 } verbs[] = {
-	{ PAIR_HELLO, ask_hello }, { PAIR_START, ask_start }, { PAIR_RELEASE, ask_release },
-	{ PAIR_END, ask_end },	   { PAIR_NEXT, ask_next },   { PAIR_KILL, ask_kill },
+	{ PAIR_HELLO, ask_hello },     { PAIR_START, ask_start }, { PAIR_EXPLAIN, ask_explain },
+	{ PAIR_RELEASE, ask_release }, { PAIR_END, ask_end },	  { PAIR_NEXT, ask_next },
+	{ PAIR_KILL, ask_kill },
 };
 
 int asks_serve(struct run *r, const struct pair_ask *ask)

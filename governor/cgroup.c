@@ -337,6 +337,17 @@ void cgroup_kill_scope(int dirfd)
 	write_file_at(dirfd, "cgroup.kill", "1");
 }
 
+void cgroup_remove_scope(const char *path)
+{
+	static const char *const below[] = { "/guest", "/sup", "" };
+	char name[512];
+
+	for (size_t i = 0; i < ARRAY_SIZE(below); i++) {
+		snprintf(name, sizeof(name), "%s%s", path, below[i]);
+		rmdir(name);
+	}
+}
+
 static uint64_t number_or_unknown(int dirfd, const char *file)
 {
 	uint64_t n;

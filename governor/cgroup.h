@@ -51,6 +51,10 @@ int cgroup_kill(struct cgroup *cg, int timeout_ms, struct error *e);
 /* Kills everything below the scope directory @dirfd, whoever it belongs to; waits for nothing. */
 void cgroup_kill_scope(int dirfd);
 
+/* Removes the directories of a scope that systemd has given up on: fails, harmlessly, as long as
+ * something lives in there. */
+void cgroup_remove_scope(const char *path);
+
 /* Processes and threads in guest/, or REPORT_UNKNOWN. */
 uint64_t cgroup_tasks(const struct cgroup *cg);
 

@@ -18,6 +18,7 @@ enum pair_verb {
 	/* supervisor -> daemon */
 	PAIR_HELLO,   /* ask.caller: who it serves -> PAIR_OK or PAIR_REFUSED */
 	PAIR_START,   /* ask.start -> reply.grant: policy, uid, scope */
+	PAIR_EXPLAIN, /* ask.start -> reply.explanation; starts nothing */
 	PAIR_RELEASE, /* ask.release: all read back; may the guest run? -> PAIR_OK */
 	PAIR_END,     /* ask.report -> reply.end, once the scope is gone */
 	PAIR_NEXT,    /* ask.cursor -> reply.row, or PAIR_NONE */
@@ -73,6 +74,7 @@ struct pair_reply {
 	union {
 		struct pair_grant grant;
 		struct pair_end end;
+		struct explanation explanation;
 		struct {
 			struct guest_row row;
 			uint64_t cursor; /* for the next PAIR_NEXT */

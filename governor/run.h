@@ -54,7 +54,7 @@ struct run {
 
 	/* from PAIR_END on */
 	struct report report;
-	bool journaled;
+	bool journaled, given_up;
 };
 
 /* The supervisor's time for the next step; when it is over the supervisor is killed. */

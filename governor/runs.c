@@ -247,12 +247,11 @@ static int on_ask(sd_event_source *source, int fd, uint32_t revents, void *userd
 	return 0;
 }
 
-/* Systemd did not take the scope away in time. */
-static void on_scope_stays(struct run *r)
+/* A process that SIGKILL does not end, until the kernel lets it go. */
+static void give_up(struct run *r)
 {
 	struct error e = ERROR_NULL;
 
-	scope_stop(r->d->scopes, r->scope);
 	error_set(&e, -EBUSY, "%s is still there; uid %u is not used again before it is gone",
 		  r->scope, r->uid);
 	journal_error("%s", e.text);
@@ -262,6 +261,17 @@ static void on_scope_stays(struct run *r)
 		run_refuse(r, PAIR_END, &e);
 	}
 	r->state = RUN_STUCK;
+	r->given_up = true;
+}
+
+/* Systemd did not take the scope away in time. It gives up as well, and forgets it: then it is ours
+ * to remove. */
+static void on_scope_stays(struct run *r)
+{
+	if (!r->given_up)
+		give_up(r);
+	scope_stop(r->d->scopes, r->scope);
+	cgroup_remove_scope(r->path);
 	run_set_timer(r, SCOPE_USEC);
 }
 

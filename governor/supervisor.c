@@ -83,6 +83,18 @@ static int serve_run(struct call *c, struct error *e)
 	return 0;
 }
 
+static int serve_explain(struct call *c, struct error *e)
+{
+	struct pair_ask ask = { .verb = PAIR_EXPLAIN, .start = { .limits = c->request.limits } };
+	struct pair_reply reply;
+	int r = pair_call(DAEMON_FD, &ask, &reply, e);
+
+	if (r == 0)
+		answer(WIRE_EXPLANATION, explanation_fields, explanation_n_fields,
+		       &reply.explanation);
+	return r;
+}
+
 static int serve_ps(struct call *c, struct error *e)
 {
 	struct pair_ask ask = { .verb = PAIR_NEXT, .cursor = 0 };
@@ -124,6 +136,7 @@ static const struct {
 	int (*serve)(struct call *c, struct error *e);
 } verbs[] = {
 	{ WIRE_RUN, serve_run },
+	{ WIRE_EXPLAIN, serve_explain },
 	{ WIRE_PS, serve_ps },
 	{ WIRE_KILL, serve_kill },
 };

@@ -18,6 +18,7 @@
 #include "common/fd.h"
 #include "common/report.h"
 #include "governor/connect.h"
+#include "governor/explain.h"
 #include "governor/relay.h"
 #include "governor/report_file.h"
 #include "governor/signals.h"
@@ -25,7 +26,7 @@
 
 #define STATUS_FAILED 125 /* the governor failed, or the command line is wrong */
 
-enum { RUN_NAME = LIMIT_COUNT, RUN_REPORT, RUN_WAIT, RUN_PARENT, RUN_OPTIONS };
+enum { RUN_NAME = LIMIT_COUNT, RUN_REPORT, RUN_WAIT, RUN_PARENT, RUN_EXPLAIN, RUN_OPTIONS };
 
 static const struct option run_options[RUN_OPTIONS] = {
 	[LIMIT_MEMORY] = { .limit = &limit_table[LIMIT_MEMORY] },
@@ -38,6 +39,7 @@ static const struct option run_options[RUN_OPTIONS] = {
 	[RUN_REPORT] = { NULL, "report", "FILE|fd:N", "write the report there, as JSON" },
 	[RUN_WAIT] = { NULL, "wait", "DURATION", "wait that long for a place, if there is none" },
 	[RUN_PARENT] = { NULL, "with-parent", NULL, "end when the process that called ends" },
+	[RUN_EXPLAIN] = { NULL, "explain", NULL, "start nothing, print what would be in force" },
 };
 
 struct run {
@@ -82,7 +84,7 @@ static int parse_request(struct request *q, const char *const values[], char **a
 	if (values[RUN_WAIT] && unit_parse(UNIT_DURATION, values[RUN_WAIT], &q->wait_usec) < 0)
 		return error_set(e, -EINVAL, "--wait: \"%.72s\" is not %s", values[RUN_WAIT],
 				 unit_expected(UNIT_DURATION));
-	if (!argv[0])
+	if (!argv[0] && !values[RUN_EXPLAIN])
 		return error_set(e, -EINVAL, "no command to run: see harpe-gov run --help");
 	command_text(argv, q->command);
 	return 0;
@@ -315,8 +317,12 @@ static int run_main(const char *socket, const char *const values[], char **argv)
 
 	request_clear(&run.request);
 	r = parse_request(&run.request, values, argv, &e);
-	if (r == 0 && values[RUN_REPORT])
+	if (r == 0 && values[RUN_EXPLAIN])
+		r = explain(socket, &run.request, &e);
+	else if (r == 0 && values[RUN_REPORT])
 		r = report_file_open(&run.file, values[RUN_REPORT], &e);
+	if (r == 0 && values[RUN_EXPLAIN])
+		return 0;
 	if (r == 0)
 		return run_guest(&run, socket, values[RUN_PARENT] != NULL, argv);
 	complain(e.text);

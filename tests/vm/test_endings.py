@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How runs end: the exit status, the report, the one line on stderr."""
+import contextlib
+import ctypes
 import os
 import signal
+import socket
+import struct
+import subprocess
 import time
 
-from lib import (AGENT, GUESTS, Result, agent_directory, expect, expect_equal, python, run, sh,
-                 start_run, wait_running)
+from lib import (AGENT, SRC, Result, agent_directory, daemon_pid, expect, expect_equal,
+                 pool_processes, python, run, scopes, sh, start_run, wait_running, wait_until)
 
 
 def test_exit_codes():
@@ -131,6 +136,20 @@ def test_limits_in_the_kernel():
         Result(p)
 
 
+def test_explain():
+    """--explain starts nothing, and says what the kernel is told when something is started."""
+    r = Result(start_run("--explain", "--memory", "100M", "--cpu", "50%", cwd="/"))
+    expect_equal(r.status, 0, r)
+    text = r.stdout.decode()
+    for words in ("memory.max=104857600", "--memory", "cpu.max=\"50000 100000\"", "pids.max=128",
+                  "[defaults]", "[access]"):
+        expect(words in text, words, text)
+    expect_equal(scopes(), [])
+    r = Result(start_run("--explain", "--memory", "1T", cwd="/"))
+    expect_equal(r.status, 125, r)
+    expect(b"ceiling" in r.stderr, r)
+
+
 def test_tiny_cpu():
     """A tiny CPU quota slows neither the set-up nor the end."""
     begin = time.monotonic()
@@ -165,3 +184,87 @@ def test_working_directory():
     r = Result(p)
     expect_equal(r.status, 125, "0700: the guest may not enter it", r)
     expect(b"/home/agent" in r.stderr, r)
+
+
+def test_unkillable():
+    """A guest that SIGKILL does not end: the run returns all the same, and its uid is not used."""
+    mountpoint = "/mnt/stuck"
+    os.makedirs(mountpoint, exist_ok=True)
+    sh("modprobe fuse")
+    server = subprocess.Popen(["python3", str(SRC / "tests/vm/stuck_fuse.py"), mountpoint],
+                              stdout=subprocess.PIPE)
+    try:
+        server.stdout.readline()
+        begin = time.monotonic()
+        r = run("--time", "2s", "--", "cat", mountpoint + "/file")
+        expect_equal((r.status, r.report["ended"]), (125, "unkillable"), r)
+        expect(time.monotonic() - begin < 40, time.monotonic() - begin)
+        stuck = r.report["uid"]
+        expect(pool_processes(), "the process is there, as intended")
+        later = run("--", "id", "-u")
+        expect(int(later.stdout) != stuck, later)
+    finally:
+        server.kill()
+        server.wait()
+        subprocess.run(["umount", "-l", mountpoint], check=False)
+    wait_until(lambda: not scopes(), 40, f"the scope goes when the process does {scopes()}")
+
+
+def test_policy_lost():
+    """The table is changed by somebody who took the daemon's socket: guests end and say so."""
+    with agent_directory() as d:
+        p = start_run("--name", "victim", "--report", d + "/r.json", "--", "sleep", "600", cwd=d)
+        wait_running("victim")
+        delete_table_as_owner()
+        refused = run("--", "true")
+        expect_equal((refused.status, refused.report["guest_ran"]), (125, False), refused)
+        expect(b"firewall" in refused.stderr, refused)
+        r = Result(p, d + "/r.json")
+    expect_equal((r.status, r.report["ended"]), (125, "policy-lost"), r)
+    expect("skuid @pool drop" in sh("nft list chain inet harpe_gov output"), "it is rebuilt")
+    expect_equal(run("--", "true").status, 0)
+
+
+def delete_table_as_owner():
+    """Root takes the daemon's netlink socket (pidfd_getfd(2)) and deletes the owned table with it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    pidfd = os.pidfd_open(daemon_pid())
+    try:
+        for name in os.listdir(f"/proc/{daemon_pid()}/fd"):
+            fd = libc.syscall(438, pidfd, int(name), 0)
+            if fd < 0:
+                continue
+            with socket.socket(fileno=fd) if is_nfnetlink(fd) else contextlib.closing(
+                    os.fdopen(fd, "rb", buffering=0)) as s:
+                if isinstance(s, socket.socket):
+                    s.send(delete_table_batch())
+                    return
+    finally:
+        os.close(pidfd)
+    raise AssertionError("the daemon has no netfilter socket")
+
+
+def is_nfnetlink(fd):
+    try:
+        return os.readlink(f"/proc/self/fd/{fd}").startswith("socket:") and \
+            socket_option(fd, socket.SO_DOMAIN) == socket.AF_NETLINK and \
+            socket_option(fd, socket.SO_PROTOCOL) == 12  # NETLINK_NETFILTER
+    except OSError:
+        return False
+
+
+def socket_option(fd, option):
+    with socket.socket(fileno=os.dup(fd)) as s:
+        return s.getsockopt(socket.SOL_SOCKET, option)
+
+
+def delete_table_batch():
+    """BATCH_BEGIN, DELTABLE inet harpe_gov, BATCH_END (linux/netfilter/nfnetlink.h, nf_tables.h)."""
+    name = b"harpe_gov\0"
+    attribute = struct.pack("<HH", 4 + len(name), 1) + name + b"\0" * (-len(name) % 4)
+
+    def message(kind, family, resource, body=b""):
+        return struct.pack("<IHHIIBBH", 20 + len(body), kind, 1, 0, 0, family, 0,
+                           socket.htons(resource)) + body
+
+    return message(16, 0, 10) + message(10 << 8 | 2, 1, 0, attribute) + message(17, 0, 10)
