@@ -60,7 +60,7 @@ int signal_is_passed(uint32_t number);
 struct explanation {
 	struct limits limits;  /* in the end */
 	struct limits ceiling; /* the caller's */
-	char access[33];       /* the caller's section: "access", or "access NAME" */
+	char access[48];       /* the caller's section: "access", or "access NAME" */
 	char profile[33];
 };
 
