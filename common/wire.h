@@ -36,7 +36,7 @@ enum wire_type {
 	WIRE_DONE,    /* struct answer: count of guests acted on */
 	WIRE_REFUSED, /* struct answer: text, one sentence */
 	/* client -> supervisor, behind WIRE_RUN, as often as it likes; never answered */
-	WIRE_SIGNAL,	  /* struct signal_order */
+	WIRE_SIGNAL, /* struct signal_order */
 	/* as WIRE_RUN, but nothing is started; answered by WIRE_EXPLANATION or WIRE_REFUSED */
 	WIRE_EXPLAIN,	  /* struct request */
 	WIRE_EXPLANATION, /* struct explanation */
