@@ -384,39 +384,51 @@ int config_read(FILE *file, const char *path, struct config *c, struct error *e)
 
 /* ---- the whole ---- */
 
+/* @low must not be above @high; each is said with its section. */
+static int check_order(enum limit limit, const char *low_section, uint64_t low,
+		       const char *high_section, uint64_t high, struct error *e)
+{
+	const struct limit_info *info = &limit_table[limit];
+	char shown_low[32], shown_high[32];
+
+	if (low <= high)
+		return 0;
+	return error_set(e, -EINVAL,
+			 "[%s] %s = %s is above [%s] %s = %s; lower the one or raise the other",
+			 low_section, info->name,
+			 unit_format(info->unit, low, shown_low, sizeof(shown_low)), high_section,
+			 info->name, unit_format(info->unit, high, shown_high, sizeof(shown_high)));
+}
+
 static int check_access(const struct config *c, const struct access *a, struct error *e)
 {
+	char title[ACCESS_NAME_MAX + 16];
+	int r = 0;
+
+	snprintf(title, sizeof(title), "access%s%s", a->name[0] ? " " : "", a->name);
 	if (a != c->access && a->users.n + a->groups.n == 0)
-		return error_set(e, -EINVAL, "[access %s]: names no users and no groups", a->name);
-	for (int i = 0; i < LIMIT_COUNT; i++)
-		if (a->ceiling.value[i] != LIMIT_UNSET &&
-		    c->defaults.value[i] > a->ceiling.value[i])
-			return error_set(
-				e, -EINVAL,
-				"[access%s%s] %s: is below [defaults] %s, so that no run of "
-				"theirs could start; raise the one or lower the other",
-				a->name[0] ? " " : "", a->name, limit_table[i].name,
-				limit_table[i].name);
-	return 0;
+		return error_set(e, -EINVAL, "[%s]: names no users and no groups", title);
+	for (int i = 0; i < LIMIT_COUNT && r == 0; i++)
+		if (a->ceiling.value[i] != LIMIT_UNSET)
+			r = check_order((enum limit)i, "defaults", c->defaults.value[i], title,
+					a->ceiling.value[i], e);
+	return r;
 }
 
 int config_check(const struct config *c, struct error *e)
 {
+	int r = 0;
+
 	if (c->first_uid > UID_CEILING - c->uid_count)
 		return error_set(e, -EINVAL,
 				 "[pool]: first-uid %u and count %u pass the last uid %u",
 				 c->first_uid, c->uid_count, UID_CEILING);
-	for (int i = 0; i < LIMIT_COUNT; i++)
-		if (c->defaults.value[i] > c->ceiling.value[i])
-			return error_set(
-				e, -EINVAL,
-				"[defaults] %s: is above [ceiling] %s; lower the one or raise "
-				"the other",
-				limit_table[i].name, limit_table[i].name);
-	for (uint32_t i = 0; i < c->n_access; i++)
-		if (check_access(c, &c->access[i], e) < 0)
-			return -EINVAL;
-	return 0;
+	for (int i = 0; i < LIMIT_COUNT && r == 0; i++)
+		r = check_order((enum limit)i, "defaults", c->defaults.value[i], "ceiling",
+				c->ceiling.value[i], e);
+	for (uint32_t i = 0; i < c->n_access && r == 0; i++)
+		r = check_access(c, &c->access[i], e);
+	return r;
 }
 
 static void close_file(FILE **f)
@@ -471,9 +483,10 @@ static int load(struct parser *p, const char *path, struct error *e)
 	r = open_and_read(p, path, e);
 	if (r == 0)
 		r = read_drop_ins(p, path, e);
-	if (r == 0)
-		r = config_check(p->config, e);
-	return r;
+	if (r < 0)
+		return r;
+	r = config_check(p->config, e);
+	return r < 0 ? error_wrap(e, r, "%s", path) : 0;
 }
 
 int config_load(const char *path, struct config *ret, struct error *e)

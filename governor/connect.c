@@ -16,7 +16,9 @@ static const struct {
 } remedies[] = {
 	{ ENOENT, "the daemon is not running: systemctl start harpe-gov.socket" },
 	{ ECONNREFUSED, "the daemon is not running: systemctl start harpe-gov.socket" },
-	{ EACCES, "no permission: join group harpe-gov" },
+	{ EACCES,
+	  "no permission: join group harpe-gov (usermod -aG harpe-gov USER, as root), then log "
+	  "in again or restart the service" },
 };
 
 static int refuse_connect(const char *path, int number, struct error *e)

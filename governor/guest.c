@@ -358,7 +358,7 @@ static enum ended why_it_ended(const struct report *r, struct error *e)
 }
 
 /* Tells the daemon, which answers when systemd has taken the scope away. */
-static void leave_scope(struct guest *g, struct error *e)
+static void leave_scope(struct guest *g)
 {
 	struct pair_ask ask = { .verb = PAIR_END, .report = *g->report };
 	struct pair_reply reply;
@@ -373,7 +373,7 @@ static void leave_scope(struct guest *g, struct error *e)
 		g->report->drops_uid = reply.end.drops_uid;
 		g->report->drops_slice = reply.end.drops_slice;
 	} else if (r == 0 && reply.verb == PAIR_REFUSED) {
-		error_set(e, -EIO, "%s", reply.refused.text);
+		memcpy(g->report->error, reply.refused.text, sizeof(g->report->error));
 		g->report->ended = ENDED_UNKILLABLE;
 	}
 }
@@ -390,8 +390,8 @@ static void end(struct guest *g, struct error *e)
 	reap(g);
 	cgroup_counters(&g->cgroup, r);
 	r->ended = ended == ENDED_EXITED ? why_it_ended(r, e) : ended;
-	leave_scope(g, e);
 	memcpy(r->error, e->text, sizeof(r->error));
+	leave_scope(g);
 	cgroup_close(&g->cgroup);
 	view_cwd_close(&g->cwd);
 	close_fd(&g->pidfd);

@@ -49,7 +49,7 @@ static const struct mode {
 	{ NULL, NULL, serve, "serve (started by harpe-gov.service)" },
 	{ "--firewall", NULL, load_firewall, "load the firewall and leave" },
 	{ "--config", "check", check_config, "is the configuration good?" },
-	{ "--config", "show", show_config, "what is in force, and where it comes from" },
+	{ "--config", "show", show_config, "what the files say, and where" },
 };
 
 static int usage(FILE *to, int status)

@@ -27,10 +27,10 @@ void journal_error(const char *format, ...)
 
 void journal_run(const struct report *r)
 {
-	sd_journal_send("MESSAGE=run %s of uid %" PRIu64 " ended: %s", r->id, r->caller_uid,
-			ended_names[r->ended], "PRIORITY=%i", LOG_INFO, "HARPE_RUN=%s", r->id,
-			"HARPE_NAME=%s", r->name, "HARPE_COMMAND=%s", r->command, "HARPE_ENDED=%s",
-			ended_names[r->ended], "HARPE_UID=%" PRIu64, r->uid,
-			"HARPE_CALLER_UID=%" PRIu64, r->caller_uid, "HARPE_PROFILE=%s", r->profile,
-			"HARPE_ERROR=%s", r->error, NULL);
+	sd_journal_send("MESSAGE=run %s of uid %" PRIu64 " ended: %s%s%s", r->id, r->caller_uid,
+			ended_names[r->ended], r->error[0] ? ": " : "", r->error, "PRIORITY=%i",
+			LOG_INFO, "HARPE_RUN=%s", r->id, "HARPE_NAME=%s", r->name,
+			"HARPE_COMMAND=%s", r->command, "HARPE_ENDED=%s", ended_names[r->ended],
+			"HARPE_UID=%" PRIu64, r->uid, "HARPE_CALLER_UID=%" PRIu64, r->caller_uid,
+			"HARPE_PROFILE=%s", r->profile, "HARPE_ERROR=%s", r->error, NULL);
 }

@@ -65,8 +65,8 @@ static int take_option(const struct option_set *set, char ***arg, const char *va
 		return error_set(e, -EINVAL, "--%s is given twice: keep one", name);
 	if (!value && text)
 		return error_set(e, -EINVAL, "--%s takes no value: write --%s alone", name, name);
-	if (value && !text)
-		text = (*arg)[1] ? *++*arg : NULL;
+	if (value && !text && (*arg)[1] && strcmp((*arg)[1], "--") != 0)
+		text = *++*arg;
 	if (value && !text)
 		return error_set(e, -EINVAL, "--%s needs a value: write --%s=%s", name, name,
 				 value);

@@ -31,9 +31,10 @@ static int config_main(const char *socket, const char *const values[], char **op
 const struct verb verb_config = {
 	.name = "config",
 	.operands = "check | show",
-	.summary = "Is the configuration good, and what does it say in the end?",
+	.summary = "Check the configuration files, or show what they say",
 	.details = "check: one sentence and exit status 1 when harpe-govd would not take it.\n"
-		   "show: every value in force, with the file and line that it comes from.\n",
+		   "show: every value, with the file and line that it comes from. The daemon has\n"
+		   "it after \"systemctl reload harpe-gov\".\n",
 	.set = { NULL, 0, 0 },
 	.usage_status = 2,
 	.main = config_main,

@@ -218,8 +218,12 @@ int view_enter_cwd(const struct view_cwd *cwd, struct error *e)
 	struct stat here, there;
 
 	if (chdir(cwd->path) < 0)
-		return error_errno(e, -errno, "%s: the guest cannot enter the working directory",
-				   cwd->path);
+		return error_errno(
+			e, -errno,
+			"%s: the guest cannot enter the working "
+			"directory; work in one that others may enter (chmod o+x, on the "
+			"whole path)",
+			cwd->path);
 	if (fstat(cwd->fd, &there) < 0 || stat(".", &here) < 0 || here.st_ino != there.st_ino ||
 	    here.st_dev != there.st_dev)
 		return error_set(e, -EXDEV,

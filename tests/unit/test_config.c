@@ -203,8 +203,8 @@ static const struct {
 	  "F:1: [access " NAME_OF_32 "x]: there is no such section; see harpe-gov.conf(5)" },
 	{ "[access a]\nmax-guests = 1\n", "[access a]: names no users and no groups" },
 	{ "[access a]\nusers = root\nmemory = 100M\n",
-	  "[access a] memory: is below [defaults] memory, so that no run of theirs could start; "
-	  "raise the one or lower the other" },
+	  "[defaults] memory = 512M is above [access a] memory = 100M; lower the one or raise "
+	  "the other" },
 	{ "[access]\npids = 1\n",
 	  "[access] pids: is below [defaults] pids, so that no run of theirs could start; "
 	  "raise the one or lower the other" },
@@ -221,10 +221,11 @@ static const struct {
 	{ "junk\n", "F:1: is neither \"[section]\" nor \"key = value\"" },
 	{ "[pool]\ncount = 5\n[pool\n", "F:3: is neither \"[section]\" nor \"key = value\"" },
 	{ "[ceiling]\nmemory = 100M\n", /* the built-in default is 512M */
-	  "[defaults] memory: is above [ceiling] memory; lower the one or raise the other" },
+	  "[defaults] memory = 512M is above [ceiling] memory = 100M; lower the one or raise "
+	  "the other" },
 	{ "[defaults]\ncpu-time = infinity\n[ceiling]\ncpu-time = 1d\n",
-	  "[defaults] cpu-time: is above [ceiling] cpu-time; lower the one or raise the "
-	  "other" },
+	  "[defaults] cpu-time = infinity is above [ceiling] cpu-time = 1d; lower the one or "
+	  "raise the other" },
 	{ "[pool]\nfirst-uid = 4294901505\n",
 	  "[pool]: first-uid 4294901505 and count 256 pass the last uid 4294901760" },
 	{ "[pool]\nfirst-uid = 4294901760\ncount = 65536\n",
@@ -613,7 +614,8 @@ static void names_file_and_line(void **state)
 			continue;
 		}
 		assert_int_equal(config_load(p->path, &c, &e), -EINVAL);
-		assert_string_equal(e.text, bad[i].sentence);
+		assert_true(strncmp(e.text, p->path, strlen(p->path)) == 0);
+		assert_string_equal(e.text + strlen(p->path) + strlen(": "), bad[i].sentence);
 	}
 }
 
@@ -801,7 +803,7 @@ static void shows_nothing_that_is_not_in_force(void **state)
 	assert_string_equal(e.text, wanted);
 	put(p, "1.conf", "[ceiling]\nmemory = 100M\n");
 	assert_int_equal(config_show(p->path, to, &e), -EINVAL);
-	assert_mentions(e.text, "[defaults] memory: is above", "", "");
+	assert_mentions(e.text, "[defaults] memory = 512M", " is above", "");
 	fclose(to);
 	assert_int_equal(size, 0);
 	free(text);
