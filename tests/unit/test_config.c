@@ -206,8 +206,7 @@ static const struct {
 	  "[defaults] memory = 512M is above [access a] memory = 100M; lower the one or raise "
 	  "the other" },
 	{ "[access]\npids = 1\n",
-	  "[access] pids: is below [defaults] pids, so that no run of theirs could start; "
-	  "raise the one or lower the other" },
+	  "[defaults] pids = 128 is above [access] pids = 1; lower the one or raise the other" },
 	{ "[access]\nmax-guests = -1\n",
 	  "F:2: [access] max-guests: \"-1\" is not a number from 0 to 65536" },
 	{ "[access]\nmax-connections = 0\n",
