@@ -35,6 +35,8 @@ const struct wire_field request_fields[] = {
 	REQUEST(10, WIRE_BYTES, rlimits),
 	REQUEST(11, WIRE_STRING, target),
 	REQUEST(12, WIRE_U64, wait_usec),
+	REQUEST(13, WIRE_U32, terminals),
+	REQUEST(14, WIRE_BYTES, terminal),
 };
 const size_t request_n_fields = ARRAY_SIZE(request_fields);
 
@@ -60,7 +62,7 @@ const struct wire_field signal_fields[] = {
 const size_t signal_n_fields = ARRAY_SIZE(signal_fields);
 
 const int passed_signals[] = {
-	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH,
+	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT,
 };
 const size_t n_passed_signals = ARRAY_SIZE(passed_signals);
 
@@ -115,6 +117,8 @@ int request_check(const struct request *q, struct error *e)
 		return error_set(e, -EINVAL, "the command's text is not printable ASCII");
 	if (q->umask > 0777)
 		return error_set(e, -EINVAL, "the umask %#o is not valid", q->umask);
+	if (q->terminals >= 1u << 3)
+		return error_set(e, -EINVAL, "there are only three standard streams");
 	return 0;
 }
 

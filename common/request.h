@@ -5,7 +5,9 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <termios.h>
 
 #include "common/limits.h"
 #include "common/wire.h"
@@ -29,6 +31,12 @@ enum run_fd {
 	RUN_FD_MAX,
 };
 
+/* What the guest's terminal is to be like: as the caller's. */
+struct terminal_look {
+	struct termios modes;
+	struct winsize size;
+};
+
 struct request {
 	/* WIRE_RUN */
 	struct limits limits;		    /* LIMIT_UNSET: the default */
@@ -37,6 +45,8 @@ struct request {
 	uint64_t wait_usec;		    /* for a place; 0 = not at all */
 	uint32_t umask;
 	struct rlimit rlimits[GUEST_RLIMITS]; /* the caller's own, as of getrlimit(2) */
+	uint32_t terminals; /* bit N: stream N is to be the guest's terminal; what came is unused */
+	struct terminal_look terminal;
 	/* WIRE_KILL */
 	char target[GUEST_NAME_MAX + 1]; /* id or name; "" = all of the caller's guests */
 };
@@ -46,7 +56,8 @@ struct answer {
 	char text[ERROR_TEXT_MAX];
 };
 
-/* What WIRE_SIGNAL asks for: the guest's first process gets this signal. */
+/* What WIRE_SIGNAL asks for: the guest's first process gets this signal. But SIGTSTP freezes all of
+ * the guest and SIGCONT thaws it: neither can be ignored, handled or seen by it. */
 struct signal_order {
 	uint32_t number;
 };

@@ -40,7 +40,9 @@ enum wire_type {
 	/* as WIRE_RUN, but nothing is started; answered by WIRE_EXPLANATION or WIRE_REFUSED */
 	WIRE_EXPLAIN,	  /* struct request */
 	WIRE_EXPLANATION, /* struct explanation */
-	WIRE_TYPE_LAST = WIRE_EXPLANATION,
+	/* supervisor -> client, once the command runs, when a terminal was asked for */
+	WIRE_TERMINAL, /* nothing, with one descriptor: the master of the guest's pty */
+	WIRE_TYPE_LAST = WIRE_TERMINAL,
 };
 
 enum wire_kind {

@@ -348,6 +348,11 @@ void cgroup_remove_scope(const char *path)
 	}
 }
 
+int cgroup_freeze(const struct cgroup *cg, int freeze, struct error *e)
+{
+	return write_in(cg, cg->guest_fd, "cgroup.freeze", freeze ? "1" : "0", e);
+}
+
 static uint64_t number_or_unknown(int dirfd, const char *file)
 {
 	uint64_t n;

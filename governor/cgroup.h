@@ -55,6 +55,9 @@ void cgroup_kill_scope(int dirfd);
  * something lives in there. */
 void cgroup_remove_scope(const char *path);
 
+/* Stops everything in guest/ at once, or lets it go on. Killing works either way. */
+int cgroup_freeze(const struct cgroup *cg, int freeze, struct error *e);
+
 /* Processes and threads in guest/, or REPORT_UNKNOWN. */
 uint64_t cgroup_tasks(const struct cgroup *cg);
 

@@ -14,7 +14,7 @@
 
 /* Where descriptors are while the guest is being made: the first three are the guest's, the rest
  * close at exec. */
-enum { CONTROL_FD = 3, STRINGS_FD, CWD_FD, TREE_FD, FIRST_FREE };
+enum { CONTROL_FD = 3, STRINGS_FD, CWD_FD, TREE_FD, DEVPTS_FD, FIRST_FREE };
 
 #define EXIT_CANNOT_RUN 126 /* as a shell: found, not runnable */
 #define EXIT_NOT_FOUND	127
@@ -65,7 +65,8 @@ static int arrange_descriptors(const struct child_plan *plan, struct error *e)
 				[CONTROL_FD] = plan->control,
 				[STRINGS_FD] = plan->strings_fd,
 				[CWD_FD] = plan->cwd->fd,
-				[TREE_FD] = plan->cwd->tree };
+				[TREE_FD] = plan->cwd->tree,
+				[DEVPTS_FD] = plan->terminal->mount };
 
 	for (int i = 0; i < FIRST_FREE; i++) {
 		int high = raise_fd(fds[i], e);
@@ -82,6 +83,16 @@ static int arrange_descriptors(const struct child_plan *plan, struct error *e)
 	return 0;
 }
 
+/* The first of 0, 1 and 2 that is the guest's terminal. */
+static int terminal_stream(const struct child_plan *plan)
+{
+	int i = 0;
+
+	while (plan->stdio[i] != plan->terminal->slave)
+		i++;
+	return i;
+}
+
 /* Root's part first; the umask after the view's directories were made; the working directory as the
  * guest; the filter last. */
 static int become_guest(const struct child_plan *plan, struct error *e)
@@ -93,6 +104,8 @@ static int become_guest(const struct child_plan *plan, struct error *e)
 	cwd.tree = cwd.tree < 0 ? -1 : TREE_FD;
 	if (r == 0)
 		r = view_build(&cwd, plan->tmp_bytes, e);
+	if (r == 0 && plan->terminal->slave >= 0)
+		r = terminal_enter(DEVPTS_FD, terminal_stream(plan), e);
 	umask(plan->umask_bits & 0777);
 	if (r == 0)
 		r = confine_rlimits(plan->rlimits, plan->tmp_bytes, e);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/request.h"
+#include "governor/terminal.h"
 #include "governor/view.h"
 
 enum child_event {
@@ -35,6 +36,7 @@ struct child_plan {
 	uint64_t tmp_bytes;
 	int strings_fd;
 	int stdio[3];
+	const struct terminal *terminal; /* TERMINAL_NULL: none */
 	int control; /* the child's end of the control socket */
 };
 

@@ -22,6 +22,7 @@
 #include "governor/pair.h"
 #include "governor/parent_check.h"
 #include "governor/stdio_check.h"
+#include "governor/terminal.h"
 #include "governor/view.h"
 #include "governor/watch.h"
 
@@ -34,6 +35,7 @@ struct guest {
 	struct pair_grant grant;
 	struct cgroup cgroup;
 	struct view_cwd cwd;
+	struct terminal terminal;
 	pid_t child;
 	int pidfd, control;
 	enum ended ended; /* so far: why the set-up did not succeed */
@@ -87,6 +89,11 @@ static int check_parent(struct guest *g, struct error *e)
 	return error_set(e, -ESRCH, "its parent ended before the command ran");
 }
 
+static int is_terminal(const struct guest *g, int stream)
+{
+	return (g->call->request->terminals & (1u << stream)) != 0;
+}
+
 /* Looking at a hostile descriptor can block: the supervisor's deadline is running. */
 static int check_descriptors(struct guest *g, struct error *e)
 {
@@ -96,7 +103,8 @@ static int check_descriptors(struct guest *g, struct error *e)
 	int r = strings_check(fds[RUN_FD_STRINGS], e);
 
 	for (int i = 0; i < 3 && r == 0; i++)
-		r = stdio_check(fds[RUN_FD_STDIN + i], names[i], e);
+		if (!is_terminal(g, i))
+			r = stdio_check(fds[RUN_FD_STDIN + i], names[i], e);
 	if (r == 0)
 		r = view_cwd_open(fds[RUN_FD_CWD], fds[RUN_FD_MNTNS], &g->cwd, e);
 	if (r == 0)
@@ -168,10 +176,12 @@ static int start_child(struct guest *g, struct error *e)
 		.cwd = &g->cwd,
 		.tmp_bytes = g->grant.limits.value[LIMIT_MEMORY],
 		.strings_fd = fds[RUN_FD_STRINGS],
-		.stdio = { fds[RUN_FD_STDIN], fds[RUN_FD_STDOUT], fds[RUN_FD_STDERR] },
+		.terminal = &g->terminal,
 	};
 	struct timeval patience = { .tv_sec = SETUP_DEADLINE_SEC };
 
+	for (int i = 0; i < 3; i++)
+		plan.stdio[i] = is_terminal(g, i) ? g->terminal.slave : fds[RUN_FD_STDIN + i];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return error_errno(e, -errno, "no control socket");
 	plan.control = ends[1];
@@ -185,6 +195,7 @@ static int start_child(struct guest *g, struct error *e)
 	setsockopt(g->control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	deadline_begin(); /* closing a hostile descriptor can block */
 	close_all(fds, RUN_FD_COUNT);
+	terminal_close_slave(&g->terminal);
 	deadline_end();
 	return 0;
 }
@@ -261,6 +272,8 @@ static int set_up(struct guest *g, struct error *e)
 		return r;
 	describe(g);
 	r = cgroup_prepare(&g->cgroup, g->grant.scope, g->grant.holder, &g->grant.limits, e);
+	if (r == 0 && g->call->request->terminals)
+		r = terminal_open(&g->terminal, g->grant.uid, &g->call->request->terminal, e);
 	if (r == 0)
 		r = start_child(g, e);
 	if (r == 0)
@@ -297,6 +310,7 @@ static enum ended run(struct guest *g, struct error *e)
 		.client = g->call->client,
 		.daemon = g->call->daemon,
 		.parent = g->call->parent,
+		.terminal = &g->terminal,
 		.cgroup = &g->cgroup,
 		.wall_usec = g->grant.limits.value[LIMIT_TIME],
 		.cpu_usec = g->grant.limits.value[LIMIT_CPU_TIME],
@@ -394,6 +408,7 @@ static void end(struct guest *g, struct error *e)
 	leave_scope(g);
 	cgroup_close(&g->cgroup);
 	view_cwd_close(&g->cwd);
+	terminal_close(&g->terminal);
 	close_fd(&g->pidfd);
 	close_fd(&g->control);
 }
@@ -405,6 +420,7 @@ void guest_run(const struct guest_call *call, struct report *ret)
 		.report = ret,
 		.cgroup = CGROUP_NULL,
 		.cwd = VIEW_CWD_NULL,
+		.terminal = TERMINAL_NULL,
 		.pidfd = -1,
 		.control = -1,
 		.ended = ENDED_SETUP_FAILED,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -118,7 +119,10 @@ static int serve_client(const struct watch *w, struct error *e)
 	number = decode_signal(buf, n, e);
 	if (number < 0)
 		return 1;
-	syscall(SYS_pidfd_send_signal, w->pidfd, number, NULL, 0); /* ESRCH: it just ended */
+	if (number == SIGTSTP || number == SIGCONT)
+		cgroup_freeze(w->cgroup, number == SIGTSTP, NULL); /* ENODEV: it just ended */
+	else
+		syscall(SYS_pidfd_send_signal, w->pidfd, number, NULL, 0); /* ESRCH: so did it */
 	return 0;
 }
 
@@ -155,6 +159,7 @@ static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct 
 		if (p[P_CONTROL].revents) { /* closed: the command runs, or its process is dead */
 			p[P_CONTROL].fd = -1;
 			p[P_CLIENT].events |= POLLIN;
+			terminal_send_master(w->terminal, w->client);
 		}
 		if (p[P_GUEST].revents)
 			return ENDED_EXITED;

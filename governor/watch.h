@@ -7,12 +7,14 @@
 #include "common/error.h"
 #include "common/report.h"
 #include "governor/cgroup.h"
+#include "governor/terminal.h"
 
 struct watch {
 	int pidfd;	    /* the guest's first process: gets the signals that the client sends */
 	int control;	    /* to it: a message means that execve(2) failed */
 	int client, daemon; /* the two whose end is the guest's end */
 	int parent;	    /* pidfd whose end is the guest's end as well, or -1 */
+	struct terminal *terminal; /* its master is the client's once the command runs */
 	const struct cgroup *cgroup;
 	uint64_t wall_usec, cpu_usec; /* limits from now on; LIMIT_INFINITY = none */
 };

@@ -260,9 +260,8 @@ static void names_all_states(void **state)
 
 static void knows_signals(void **state)
 {
-	static const int passed[] = {
-		SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH
-	};
+	static const int passed[] = { SIGINT,  SIGTERM,	 SIGHUP,  SIGQUIT, SIGUSR1,
+				      SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT };
 	size_t n = 0;
 
 	(void)state;
