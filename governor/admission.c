@@ -65,7 +65,7 @@ bool admission_is_shortage(int r)
 static bool others_wait(const struct run *r)
 {
 	for (const struct run *o = r->d->runs; o; o = o->next)
-		if (o != r && o->state == RUN_WAITING && o->shortage != -EDQUOT)
+		if (o != r && o->state == RUN_WAITING && check_quota(o, NULL) == 0)
 			return true;
 	return false;
 }

@@ -179,7 +179,6 @@ static void ask_start(struct run *r, const struct pair_ask *ask)
 		ret = take_place(r, &e);
 	if (admission_is_shortage(ret) && r->asked.wait_usec > 0) {
 		r->state = RUN_WAITING;
-		r->shortage = ret;
 		run_set_timer(r, r->asked.wait_usec);
 	} else if (ret < 0) {
 		run_refuse(r, PAIR_START, &e);
@@ -213,6 +212,7 @@ void asks_stop_waiting(struct run *r)
 		   unit_format(UNIT_DURATION, r->asked.wait_usec, time, sizeof(time)));
 	r->state = RUN_CONNECTED;
 	run_refuse(r, PAIR_START, &e);
+	asks_admit_waiting(r->d); /* those behind it may need less */
 }
 
 /* ---- PAIR_EXPLAIN ---- */

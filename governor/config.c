@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <ini.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -359,7 +360,7 @@ static int read_file(struct parser *p, FILE *file, const char *path, struct erro
 	p->line = 0;
 	memset(p->seen, 0, sizeof(p->seen));
 	if (p->n_files + 1 >= FILES_MAX)
-		return error_set(e, -E2BIG, "%s: more than %d files", path, FILES_MAX - 2);
+		return error_set(e, -E2BIG, "%s: more than %d files", path, FILES_MAX - 1);
 	snprintf(p->files[++p->n_files], sizeof(p->files[0]), "%s", path);
 	bad = ini_parse_stream(on_line, p, on_key, p);
 	if (p->r < 0)
@@ -506,26 +507,38 @@ int config_load(const char *path, struct config *ret, struct error *e)
 
 /* ---- showing ---- */
 
-static void print_value(const struct key *key, const void *at, FILE *to)
+/* For people where that says it exactly, else in the smallest unit. */
+static void print_exact(enum unit_kind kind, uint64_t n, FILE *to)
 {
 	char text[64];
-	uint64_t n = key->kind == KEY_NUMBER ? *(const uint32_t *)at : 0;
+	uint64_t back;
 
-	if (key->kind == KEY_MEMBERS) {
-		const struct members *m = at;
+	unit_format(kind, n, text, sizeof(text));
+	if (unit_parse(kind, text, &back) == 0 && back == n)
+		fputs(text, to);
+	else
+		fprintf(to, "%" PRIu64 "%s", n, kind == UNIT_DURATION ? "us" : "");
+}
 
+static void print_value(const struct key *key, const void *at, FILE *to)
+{
+	const struct members *m = at;
+
+	switch (key->kind) {
+	case KEY_MEMBERS:
 		for (uint32_t i = 0; i < m->n; i++)
 			fprintf(to, "%s%s", i ? " " : "", m->name[i]);
-		return;
+		break;
+	case KEY_NUMBER:
+		fprintf(to, "%" PRIu32, *(const uint32_t *)at);
+		break;
+	case KEY_SIZE:
+		print_exact(UNIT_SIZE, *(const uint64_t *)at, to);
+		break;
+	case KEY_LIMIT:
+		print_exact(limit_table[key->limit].unit, *(const uint64_t *)at, to);
+		break;
 	}
-	if (key->kind != KEY_NUMBER)
-		n = *(const uint64_t *)at;
-	if (key->kind == KEY_NUMBER)
-		fprintf(to, "%u", (unsigned int)n);
-	else
-		fputs(unit_format(key->kind == KEY_SIZE ? UNIT_SIZE : limit_table[key->limit].unit,
-				  n, text, sizeof(text)),
-		      to);
 }
 
 static bool is_unset(const struct key *key, const void *at)
@@ -546,12 +559,13 @@ static void show_section(const struct parser *p, const struct place *place, cons
 
 		if (is_unset(key, at))
 			continue;
+		if (o->file)
+			fprintf(to, "; %s:%u\n", p->files[o->file], o->line);
+		else
+			fputs("; built in\n", to);
 		fprintf(to, "%s = ", key->name);
 		print_value(key, at, to);
-		if (o->file)
-			fprintf(to, "    ; %s:%u\n", p->files[o->file], o->line);
-		else
-			fputs("    ; built in\n", to);
+		fputc('\n', to);
 	}
 }
 

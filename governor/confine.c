@@ -64,7 +64,8 @@ int confine_rlimits(const struct rlimit limits[GUEST_RLIMITS], uint64_t file_byt
 		set.rlim_max = smaller(limits[i].rlim_max, own.rlim_max);
 		set.rlim_cur = smaller(limits[i].rlim_cur, set.rlim_max);
 		if (i == RLIMIT_FSIZE && set.rlim_max == RLIM_INFINITY)
-			set = (struct rlimit){ .rlim_cur = file_bytes, .rlim_max = file_bytes };
+			set = (struct rlimit){ .rlim_cur = smaller(set.rlim_cur, file_bytes),
+					       .rlim_max = file_bytes };
 		if (i == RLIMIT_CORE)
 			set = (struct rlimit){ .rlim_cur = 1, .rlim_max = 1 };
 		if (setrlimit((__rlimit_resource_t)i, &set) < 0)

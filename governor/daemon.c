@@ -31,7 +31,8 @@
 #define FDSTORE_NAME	"firewall"
 #define LISTEN_FD_NAME	"clients"
 #define RETRY_USEC	USEC_PER_SEC
-#define QUARANTINE_USEC (USEC_PER_SEC / 5) /* one look for all uids of that time */
+#define DIRTY_USEC	(10 * USEC_PER_SEC) /* until a uid that was not clean is looked at again */
+#define QUARANTINE_USEC (USEC_PER_SEC / 5)  /* one look for all uids of that time */
 #define PIN_MEMORY	(UINT64_C(16) << 20)
 
 /* ---- slices and firewall ---- */
@@ -191,12 +192,20 @@ static void uid_held(uint32_t uid, const char *why)
 	journal_error("uid %u of the pool is not used: %s", uid, why);
 }
 
+static void look_later(struct daemon *d, uint64_t usec)
+{
+	sd_event_source_set_time_relative(d->quarantine, usec);
+	sd_event_source_set_enabled(d->quarantine, SD_EVENT_ONESHOT);
+}
+
+/* What is not clean now may be so later. */
 static int on_quarantine(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct daemon *d = userdata;
 
 	(void)source;
 	(void)usec;
+	d->unverified = true;
 	daemon_verify_uids(d);
 	asks_admit_waiting(d);
 	return 0;
@@ -208,8 +217,7 @@ void daemon_quarantine(struct daemon *d, uint32_t uid)
 	if (d->unverified)
 		return;
 	d->unverified = true;
-	sd_event_source_set_time_relative(d->quarantine, QUARANTINE_USEC);
-	sd_event_source_set_enabled(d->quarantine, SD_EVENT_ONESHOT);
+	look_later(d, QUARANTINE_USEC);
 }
 
 void daemon_verify_uids(struct daemon *d)
@@ -221,6 +229,8 @@ void daemon_verify_uids(struct daemon *d)
 	d->unverified = false;
 	if (identity_verify(d->pool, uid_held, &e) < 0)
 		journal_error("the quarantine cannot be looked at: %s", e.text);
+	if (identity_n_quarantined(d->pool) > 0)
+		look_later(d, DIRTY_USEC);
 }
 
 /* ---- events ---- */
@@ -457,6 +467,8 @@ static int loop(struct daemon *d, struct error *e)
 
 	sd_notify(0, "READY=1");
 	start_pin(d);
+	if (identity_n_quarantined(d->pool) > 0)
+		look_later(d, DIRTY_USEC);
 	journal_info("ready: uids %u to %u, filter of %u instructions", d->config->first_uid,
 		     d->config->first_uid + d->config->uid_count - 1, d->filter.len);
 	r = sd_event_loop(d->event);

@@ -64,6 +64,8 @@ static int ask_daemon(struct guest *g, const struct pair_ask *ask, struct pair_r
 {
 	int r = pair_send(g->call->daemon, ask, sizeof(*ask));
 
+	if (r < 0)
+		r = error_set(e, -ECONNRESET, "the daemon is gone");
 	if (r == 0)
 		r = wait_for_daemon(g, e);
 	if (r == 0)

@@ -149,6 +149,17 @@ static void close_file(FILE **f)
 		fclose(*f);
 }
 
+static ssize_t read_start(int dirfd, const char *path, char *buf, size_t size)
+{
+	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, size - 1);
+
+	if (n < 0)
+		return -errno;
+	buf[n] = '\0';
+	return n;
+}
+
 /* The owner of /proc/PID will not do: that is root for a process that is not dumpable. */
 static int look_for_processes(struct identity_pool *p, struct error *e)
 {
@@ -158,13 +169,13 @@ static int look_for_processes(struct identity_pool *p, struct error *e)
 	if (!proc)
 		return error_errno(e, -errno, "/proc cannot be read");
 	while ((entry = readdir(proc))) {
-		char path[300], status[4096];
+		char path[300], status[1024]; /* "Uid:" is the ninth line; groups come later */
 		ssize_t n;
 
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
 		snprintf(path, sizeof(path), "%s/status", entry->d_name);
-		n = read_file_at(dirfd(proc), path, status, sizeof(status));
+		n = read_start(dirfd(proc), path, status, sizeof(status));
 		if (n >= 0)
 			identity_parse_status(status, found_process, p);
 		else if (n != -ENOENT && n != -ESRCH) /* not just gone meanwhile */

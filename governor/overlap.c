@@ -25,6 +25,7 @@ static const struct range {
 	{ 61184, 65519, "systemd's dynamic users" },
 	{ 65534, 65535, "nobody" },
 	{ 524288, 1879048191, "systemd-nspawn's containers" },
+	{ 2147352576, 2147418111, "systemd's foreign ids" },
 };
 
 int overlap_check_ranges(uint32_t first, uint32_t count, struct error *e)
@@ -82,6 +83,8 @@ static bool line_overlaps(char *line, const struct format *f, uint32_t first, ui
 	unsigned int n = split(line, fields);
 	uint64_t length = f->count ? number_of(fields, n, f->count, 1) : 1;
 
+	if (length > UINT32_MAX)
+		length = UINT32_MAX; /* ids end there */
 	for (size_t i = 0; i < ARRAY_SIZE(f->id); i++) {
 		uint64_t id = f->id[i] ? number_of(fields, n, f->id[i], UINT32_MAX) : UINT32_MAX;
 

@@ -36,7 +36,6 @@ struct run {
 
 	/* from PAIR_START on */
 	struct pair_start asked;
-	int shortage; /* RUN_WAITING: -EDQUOT, -EUSERS, -ENOBUFS */
 	struct limits limits;
 	char id[RUN_ID_LEN + 1];
 	char scope[SCOPE_NAME_MAX];

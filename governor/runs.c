@@ -216,6 +216,7 @@ static void lose(struct run *r)
 static int on_supervisor_exit(sd_event_source *source, const siginfo_t *info, void *userdata)
 {
 	struct run *r = userdata;
+	struct daemon *d = r->d;
 
 	(void)source;
 	(void)info;
@@ -223,10 +224,12 @@ static int on_supervisor_exit(sd_event_source *source, const siginfo_t *info, vo
 	r->io = sd_event_source_disable_unref(r->io);
 	close_fd(&r->pair);
 	r->pair = -1;
-	if (!r->has_scope)
+	if (!r->has_scope) {
 		run_free(r);
-	else if (r->state != RUN_STUCK)
+		asks_admit_waiting(d); /* it may have been in front of others */
+	} else if (r->state != RUN_STUCK) {
 		lose(r);
+	}
 	return 0;
 }
 

@@ -59,12 +59,9 @@ static struct run *add(struct hall *h, enum run_state run_state, uid_t uid, uint
 	return r;
 }
 
-static struct run *add_waiting(struct hall *h, uid_t uid, int shortage)
+static struct run *add_waiting(struct hall *h, uid_t uid)
 {
-	struct run *r = add(h, RUN_WAITING, uid, MIB);
-
-	r->shortage = shortage;
-	return r;
+	return add(h, RUN_WAITING, uid, MIB);
 }
 
 static void assert_admitted(const struct run *r)
@@ -128,9 +125,12 @@ static void counts_every_live_guest(void **state)
 		set_up(state);
 		h = *state;
 		h->config.access[0].max_guests = 1;
-		add(h, (enum run_state)s, ALICE, MIB)->shortage = -EDQUOT;
+		add(h, (enum run_state)s, ALICE, MIB);
 		r = add(h, RUN_CONNECTED, ALICE, MIB);
-		assert_int_equal(admission_check(r, NULL), live ? -EDQUOT : 0);
+		/* Who waits for what all share comes before a newcomer. */
+		assert_int_equal(admission_check(r, NULL), live		      ? -EDQUOT
+							   : s == RUN_WAITING ? -EUSERS
+									      : 0);
 	}
 }
 
@@ -244,25 +244,17 @@ static void asks_for_the_quota_first(void **state)
 
 static void lets_no_newcomer_overtake(void **state)
 {
-	static const int shared[] = { -EUSERS, -ENOBUFS };
+	struct hall *h = *state;
+	struct run *waiting, *newcomer = add(h, RUN_CONNECTED, ALICE, MIB);
 
-	for (size_t i = 0; i < ARRAY_SIZE(shared); i++) {
-		struct hall *h;
-		struct run *waiting, *newcomer;
-
-		tear_down(state);
-		set_up(state);
-		h = *state;
-		newcomer = add(h, RUN_CONNECTED, ALICE, MIB);
-		assert_admitted(newcomer);
-		waiting = add_waiting(h, BOB, shared[i]);
-		assert_kept_out(newcomer, -EUSERS, "others wait for a place already; use --wait");
-		assert_admitted(waiting);
-		add_waiting(h, CAROL, shared[i]); /* of those who wait nobody is new */
-		assert_admitted(waiting);
-		newcomer->state = RUN_WAITING;
-		assert_admitted(newcomer);
-	}
+	assert_admitted(newcomer);
+	waiting = add_waiting(h, BOB);
+	assert_kept_out(newcomer, -EUSERS, "others wait for a place already; use --wait");
+	assert_admitted(waiting);
+	add_waiting(h, CAROL); /* of those who wait nobody is new */
+	assert_admitted(waiting);
+	newcomer->state = RUN_WAITING;
+	assert_admitted(newcomer);
 }
 
 /* It waits for its own guests to end, which concerns nobody else. */
@@ -272,8 +264,24 @@ static void ignores_who_waits_for_its_own_quota(void **state)
 
 	add(h, RUN_RUNNING, BOB, MIB);
 	add(h, RUN_RUNNING, BOB, MIB);
-	add_waiting(h, BOB, -EDQUOT);
+	add_waiting(h, BOB);
 	assert_admitted(add(h, RUN_CONNECTED, ALICE, MIB));
+}
+
+/* Nor does one whose quota became full while it waited: it has no turn either. */
+static void ignores_whose_quota_became_full(void **state)
+{
+	struct hall *h = *state;
+	struct run *waiting, *newcomer;
+
+	h->config.access[0].max_guests = 1;
+	waiting = add_waiting(h, BOB);
+	newcomer = add(h, RUN_CONNECTED, ALICE, MIB);
+	assert_int_equal(admission_check(newcomer, NULL), -EUSERS);
+	add(h, RUN_RUNNING, BOB, MIB);
+	assert_int_equal(admission_check(waiting, NULL), -EDQUOT);
+	assert_null(admission_next(&h->daemon));
+	assert_admitted(newcomer);
 }
 
 static void has_no_next_when_nobody_waits(void **state)
@@ -305,8 +313,8 @@ static void assert_order(struct hall *h, struct run *const want[], size_t n)
 static void serves_the_oldest_first(void **state)
 {
 	struct hall *h = *state;
-	struct run *first = add_waiting(h, CAROL, -EUSERS),
-		   *second = add_waiting(h, ALICE, -EUSERS), *third = add_waiting(h, BOB, -ENOBUFS);
+	struct run *first = add_waiting(h, CAROL), *second = add_waiting(h, ALICE),
+		   *third = add_waiting(h, BOB);
 
 	assert_order(h, (struct run *const[]){ first, second, third }, 3);
 }
@@ -315,7 +323,7 @@ static void serves_the_oldest_first(void **state)
 static void goes_by_the_serial(void **state)
 {
 	struct hall *h = *state;
-	struct run *a = add_waiting(h, ALICE, -EUSERS), *b = add_waiting(h, BOB, -EUSERS);
+	struct run *a = add_waiting(h, ALICE), *b = add_waiting(h, BOB);
 
 	a->serial = 12;
 	b->serial = 11;
@@ -331,9 +339,9 @@ static void serves_who_has_least_first(void **state)
 	add(h, RUN_RUNNING, ALICE, MIB);
 	add(h, RUN_ENDING, ALICE, MIB);
 	add(h, RUN_RUNNING, BOB, MIB);
-	alice = add_waiting(h, ALICE, -EUSERS);
-	bob = add_waiting(h, BOB, -EUSERS);
-	carol = add_waiting(h, CAROL, -EUSERS);
+	alice = add_waiting(h, ALICE);
+	bob = add_waiting(h, BOB);
+	carol = add_waiting(h, CAROL);
 	assert_order(h, (struct run *const[]){ carol, bob, alice }, 3);
 }
 
@@ -345,9 +353,9 @@ static void takes_turns(void **state)
 
 	h->config.access[0].max_guests = 10;
 	for (size_t i = 0; i < ARRAY_SIZE(a); i++)
-		a[i] = add_waiting(h, ALICE, -EUSERS);
+		a[i] = add_waiting(h, ALICE);
 	for (size_t i = 0; i < ARRAY_SIZE(b); i++)
-		b[i] = add_waiting(h, BOB, -EUSERS);
+		b[i] = add_waiting(h, BOB);
 	assert_order(h, (struct run *const[]){ a[0], b[0], a[1], b[1], a[2], a[3] }, 6);
 }
 
@@ -358,8 +366,8 @@ static void passes_over_full_quotas(void **state)
 	struct run *alive = add(h, RUN_RUNNING, ALICE, MIB), *alice, *bob;
 
 	h->config.access[0].max_guests = 1;
-	alice = add_waiting(h, ALICE, -EDQUOT);
-	bob = add_waiting(h, BOB, -EUSERS);
+	alice = add_waiting(h, ALICE);
+	bob = add_waiting(h, BOB);
 	assert_order(h, (struct run *const[]){ bob }, 1);
 	alive->state = RUN_OVER;
 	alive->has_scope = false;
@@ -375,8 +383,7 @@ static void does_not_prefer_small_ones(void **state)
 	h->config.pool_memory = 100 * MIB;
 	add(h, RUN_RUNNING, CAROL, 50 * MIB);
 	large = add(h, RUN_WAITING, ALICE, 80 * MIB);
-	large->shortage = -ENOBUFS;
-	small = add_waiting(h, BOB, -EUSERS);
+	small = add_waiting(h, BOB);
 	assert_ptr_equal(admission_next(&h->daemon), large);
 	assert_int_equal(admission_check(large, NULL), -ENOBUFS);
 	assert_admitted(small); /* it would fit: not asked is how it waits */
@@ -398,6 +405,7 @@ int main(void)
 		hall_test(asks_for_the_quota_first),
 		hall_test(lets_no_newcomer_overtake),
 		hall_test(ignores_who_waits_for_its_own_quota),
+		hall_test(ignores_whose_quota_became_full),
 		hall_test(has_no_next_when_nobody_waits),
 		hall_test(serves_the_oldest_first),
 		hall_test(goes_by_the_serial),

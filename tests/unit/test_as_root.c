@@ -246,6 +246,7 @@ static const struct {
 	{ { RLIM_INFINITY, RLIM_INFINITY }, { 7, 8 }, { 7, 8 } },
 	{ { RLIM_INFINITY, RLIM_INFINITY }, { 0, 0 }, { 0, 0 } },
 	{ { RLIM_INFINITY, RLIM_INFINITY }, { 5000, 6000 }, { 5000, 6000 } },
+	{ { RLIM_INFINITY, RLIM_INFINITY }, { 7, RLIM_INFINITY }, { 7, 4096 } },
 	{ { 100, 200 }, { RLIM_INFINITY, RLIM_INFINITY }, { 200, 200 } },
 };
 static size_t file_case;
@@ -472,6 +473,35 @@ static void names_each_time_that_it_is_dirty(void **state)
 	identity_pool_free(p);
 }
 
+static int become_member_of_many(uint32_t uid, struct error *e)
+{
+	gid_t groups[2000];
+
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
+		groups[i] = 4000000000u + (gid_t)i;
+	if (setgroups(ARRAY_SIZE(groups), groups) < 0)
+		return error_errno(e, -errno, "no groups");
+	return setresuid(uid, uid, uid) < 0 ? error_errno(e, -errno, "no uid") : 0;
+}
+
+/* A caller may have as many groups (user namespaces, directories): nobody's pool must stop. */
+static void copes_with_long_statuses(void **state)
+{
+	struct child c = start(become_member_of_many, UID + 1);
+	struct identity_pool *p;
+	struct error e = ERROR_NULL;
+
+	(void)state;
+	n_held = 0;
+	assert_int_equal(identity_pool_new(UID, 5, &p), 0);
+	if (identity_verify(p, note_held, &e) < 0)
+		fail_msg("%s", e.text);
+	stop(&c);
+	assert_int_equal(n_held, 1);
+	assert_int_equal(identity_n_free(p), 4);
+	identity_pool_free(p);
+}
+
 static void note_key(uint32_t uid, const char *why)
 {
 	assert_string_equal(why, "a key belongs to it");
@@ -519,6 +549,7 @@ int main(void)
 		cmocka_unit_test(holds_back_uids_of_live_processes),
 		cmocka_unit_test(holds_back_uids_that_hide),
 		cmocka_unit_test(names_each_time_that_it_is_dirty),
+		cmocka_unit_test(copes_with_long_statuses),
 		cmocka_unit_test(holds_back_uids_with_keys),
 	};
 

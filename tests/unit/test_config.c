@@ -735,9 +735,9 @@ static void shows_the_defaults(void **state)
 	assert_shows_itself(*state);
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		assert_mentions(text, "\n", keys[i].name, " = ");
-	assert_int_equal(count_of(text, "    ; built in\n"), ARRAY_SIZE(keys));
+	assert_int_equal(count_of(text, "; built in\n"), ARRAY_SIZE(keys));
 	assert_int_equal(count_of(text, "\n["), 3);
-	assert_ptr_equal(strstr(text, "[pool]\nfirst-uid = 90000    ; built in\n"), text);
+	assert_ptr_equal(strstr(text, "[pool]\n; built in\nfirst-uid = 90000\n"), text);
 }
 
 /* Every key at once. */
@@ -762,6 +762,22 @@ static void shows_what_it_read(void **state)
 	}
 }
 
+/* Values that people would round, and the longest line that can be read. */
+static void shows_odd_values_exactly(void **state)
+{
+	struct place *p = *state;
+	char text[512] = "[access a]\nusers =";
+
+	put(p, NULL,
+	    "[pool]\nmemory = 1500M\n[defaults]\nmemory = 8388609\ntime = 1h1s\n"
+	    "cpu = 33.3333%\n[ceiling]\ncpu-time = infinity\ntime = 1d1us\n");
+	assert_shows_itself(p);
+	for (int i = 0; i < 24; i++)
+		snprintf(text + strlen(text), 16, " 1000%02d", i);
+	put(p, NULL, text);
+	assert_shows_itself(p);
+}
+
 static void shows_where_it_comes_from(void **state)
 {
 	struct place *p = *state;
@@ -773,15 +789,15 @@ static void shows_where_it_comes_from(void **state)
 	put(p, "2.conf", "#\n#\n[pool]\ncount = 7\n[access a]\nmemory = 1G\n");
 	assert_shows_itself(p);
 	text = show(p);
-	assert_mentions(text, "[pool]\nfirst-uid = 90000    ; built in\n", "", "");
-	snprintf(line, sizeof(line), "\ncount = 7    ; %s.d/2.conf:4\n", p->path);
+	assert_mentions(text, "[pool]\n; built in\nfirst-uid = 90000\n", "", "");
+	snprintf(line, sizeof(line), "\n; %s.d/2.conf:4\ncount = 7\n", p->path);
 	assert_mentions(text, line, "", "");
-	snprintf(line, sizeof(line), "\nmemory = 8G    ; %s:4\n", p->path);
+	snprintf(line, sizeof(line), "\n; %s:4\nmemory = 8G\n", p->path);
 	assert_mentions(text, line, "", "");
-	assert_mentions(text, "\n[access a]\nmax-guests = 64    ; built in\n", "", "");
-	snprintf(line, sizeof(line), "\nusers = root 7    ; %s:6\n", p->path);
+	assert_mentions(text, "\n[access a]\n; built in\nmax-guests = 64\n", "", "");
+	snprintf(line, sizeof(line), "\n; %s:6\nusers = root 7\n", p->path);
 	assert_mentions(text, line, "", "");
-	snprintf(line, sizeof(line), "\nmemory = 1G    ; %s.d/2.conf:6\n", p->path);
+	snprintf(line, sizeof(line), "\n; %s.d/2.conf:6\nmemory = 1G\n", p->path);
 	assert_mentions(text, line, "", "");
 	assert_null(strstr(text, "groups"));
 }
@@ -969,6 +985,7 @@ int main(void)
 		file_test(bounds_the_number_of_files),
 		file_test(shows_the_defaults),
 		file_test(shows_what_it_read),
+		file_test(shows_odd_values_exactly),
 		file_test(shows_where_it_comes_from),
 		file_test(shows_nothing_that_is_not_in_force),
 		cmocka_unit_test(refuses_files_that_it_cannot_open),

@@ -210,6 +210,15 @@ static void dies_with_its_maker(void **state)
 	prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
+/* Whoever is killed for memory in the scope takes all that share the holder's memory along. */
+static void is_never_killed_for_memory(void **state)
+{
+	_cleanup_free_ char *unit = source_text("units/harpe-gov.service");
+
+	(void)state;
+	assert_mentions(unit, "\nOOMScoreAdjust=-1000\n", "", "");
+}
+
 static void holds_many_at_once(void **state)
 {
 	struct holder h[MANY];
@@ -241,6 +250,7 @@ int main(void)
 		cmocka_unit_test(is_fine_when_there_is_none),
 		cmocka_unit_test(knows_its_own_death_only),
 		cmocka_unit_test(dies_with_its_maker),
+		cmocka_unit_test(is_never_killed_for_memory),
 		cmocka_unit_test(holds_many_at_once),
 	};
 

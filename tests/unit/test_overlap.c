@@ -65,6 +65,7 @@ static const struct {
 	{ OVERLAP_SUBID, 1, "a", "a:90255:65536\n" },
 	{ OVERLAP_SUBID, 1, "a", "a:90100:1\n" },
 	{ OVERLAP_SUBID, 1, "a", "a:0:4294967295\n" },
+	{ OVERLAP_SUBID, 1, "a", "a:89000:18446744073709551615\n" },
 	{ OVERLAP_SUBID, 1, "a", "a:90100\n" }, /* without its length, at least itself */
 	{ OVERLAP_SUBID, 2, "1000", "a:100000:65536\n1000:89000:65536\n" },
 };
@@ -152,6 +153,9 @@ static const struct {
 	{ 1000000, 1, "containers" },
 	{ 1879048191, 65536, "containers" },
 	{ 1879048192, 65536, NULL },
+	{ 2147352576, 1, "foreign" },
+	{ 2147418111, 1, "foreign" },
+	{ 2147418112, 1, NULL },
 	{ 3000000000, 65536, NULL },
 	{ 4294901760, 1, NULL },
 };
