@@ -789,6 +789,15 @@ static void passes_the_size_on(void **state)
 	end_play(&p, 0);
 }
 
+static void make_raw(int terminal)
+{
+	struct termios t;
+
+	assert_int_equal(tcgetattr(terminal, &t), 0);
+	cfmakeraw(&t);
+	assert_int_equal(tcsetattr(terminal, TCSANOW, &t), 0);
+}
+
 static void keys_are_the_guests_signals(void **state)
 {
 	struct play p;
@@ -805,20 +814,49 @@ static void keys_are_the_guests_signals(void **state)
 
 static void keys_are_the_guests_input_when_it_wants_them(void **state)
 {
-	struct termios raw;
 	char text[8] = "";
 	struct play p;
 
 	start_on_terminal(&p, *state, 1, 1);
 	give_terminal(&p);
 	wait_raw(&p, 1);
-	tcgetattr(p.guest_slave, &raw);
-	cfmakeraw(&raw);
-	tcsetattr(p.guest_slave, TCSANOW, &raw);
+	make_raw(p.guest_slave);
 	assert_int_equal(write(p.master, "\x03\x1a\x04z", 4), 4);
 	read_until(p.guest_slave, "z", text, sizeof(text));
 	assert_string_equal(text, "\x03\x1a\x04z");
 	end_play(&p, 0);
+}
+
+/* Keys that the guest left, or answers of the terminal, are not for the shell's prompt. */
+static void discards_what_was_not_read(void **state)
+{
+	static char keys[1024];
+	struct report r;
+	struct play p;
+	int left = -1;
+
+	memset(keys, 'k', sizeof(keys));
+	start_on_terminal(&p, *state, 1, 1);
+	give_terminal(&p);
+	wait_raw(&p, 1);
+	make_raw(p.guest_slave); /* and never read: it fills, then the caller's terminal does */
+	fcntl(p.master, F_SETFL, O_NONBLOCK);
+	for (int full = 0; full < 50; usleep(1000))
+		full = write(p.master, keys, sizeof(keys)) > 0 ? 0 : full + 1;
+	report_ended(&r, ENDED_EXITED);
+	r.exit_code = 0;
+	fake_report(p.call.sock, &r);
+	client_expect(&p.c, 0);
+	assert_restored(&p);
+	make_raw(p.slave);
+	assert_int_equal(ioctl(p.slave, FIONREAD, &left), 0);
+	assert_int_equal(left, 0);
+	kill(p.guest, SIGKILL);
+	waitpid(p.guest, NULL, 0);
+	close(p.guest_slave);
+	close(p.slave);
+	close(p.master);
+	fake_drop(&p.call);
 }
 
 static void wait_stopped(const struct play *p)
@@ -954,6 +992,7 @@ int main(void)
 		RUN_TEST(passes_the_size_on),
 		RUN_TEST(keys_are_the_guests_signals),
 		RUN_TEST(keys_are_the_guests_input_when_it_wants_them),
+		RUN_TEST(discards_what_was_not_read),
 		RUN_TEST(stops_by_key),
 		RUN_TEST(stops_by_signal),
 		RUN_TEST(shows_output_only),
