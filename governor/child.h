@@ -37,7 +37,7 @@ struct child_plan {
 	int strings_fd;
 	int stdio[3];
 	const struct terminal *terminal; /* TERMINAL_NULL: none */
-	int control; /* the child's end of the control socket */
+	int control;			 /* the child's end of the control socket */
 };
 
 /* Never returns. */

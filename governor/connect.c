@@ -64,7 +64,7 @@ int send_request(int sock, enum wire_type type, const struct request *q, const i
 	return 0;
 }
 
-ssize_t receive_answer(int sock, void *buf, struct error *e)
+ssize_t receive_answer(int sock, void *buf, int *ret_fd, struct error *e)
 {
 	int fds[WIRE_FDS_MAX];
 	size_t n_fds;
@@ -75,6 +75,8 @@ ssize_t receive_answer(int sock, void *buf, struct error *e)
 		n = wire_receive(sock, buf, WIRE_SIZE_MAX, fds, &n_fds);
 	if (n < 0)
 		return error_errno(e, (int)n, "cannot read the daemon's answer");
+	if (ret_fd)
+		*ret_fd = n_fds > 0 ? fds[--n_fds] : -1;
 	while (n_fds > 0)
 		close(fds[--n_fds]);
 	return n;

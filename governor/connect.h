@@ -16,6 +16,6 @@ int connect_daemon(const char *path, struct error *e);
 int send_request(int sock, enum wire_type type, const struct request *q, const int *fds,
 		 size_t n_fds, struct error *e);
 
-/* The next message, in a buffer of WIRE_SIZE_MAX. Returns its length, 0 at end of file. Descriptors
- * that came with it are closed: no answer has any. */
-ssize_t receive_answer(int sock, void *buf, struct error *e);
+/* The next message, in a buffer of WIRE_SIZE_MAX. Returns its length, 0 at end of file. *ret_fd is
+ * a descriptor that came with it, or -1; with @ret_fd NULL, and all but one, they are closed. */
+ssize_t receive_answer(int sock, void *buf, int *ret_fd, struct error *e);

@@ -30,7 +30,7 @@ static int ask(const char *socket, const struct request *q, struct explanation *
 
 	if (r < 0)
 		return r;
-	n = receive_answer(sock, buf, e);
+	n = receive_answer(sock, buf, NULL, e);
 	if (n == 0)
 		return error_set(e, -ECONNRESET, "the daemon closed the connection");
 	return n < 0 ? (int)n : take_answer(buf, (size_t)n, ret, e);

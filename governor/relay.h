@@ -1,46 +1,68 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Terminals as standard streams. A guest never gets the caller's terminal: it could push characters
- * into its input (TIOCSTI) or read what is typed later. It gets a pipe, and the client copies.
+ * The caller's terminal and the guest's, which is a pty that the supervisor makes (terminal.h): the
+ * client copies between them.
+ *
+ * When the caller's standard input is a terminal, and the client in its foreground, it is raw as
+ * long as the guest runs: every key goes to the guest's pty, which has the modes that the caller's
+ * had, so ^C is SIGINT for the guest's foreground. Only the key for SIGTSTP is kept, when the
+ * guest's pty would make a signal of it and the guest has no job control of its own: then client
+ * and guest are to be stopped, see relay_wait().
+ *
+ * In the background the caller's terminal is neither read nor changed, so nothing stops the client
+ * there; what the guest writes is shown.
  */
 #pragma once
 
 #include <signal.h>
 #include <stddef.h>
+#include <termios.h>
 
 #include "common/error.h"
+#include "common/request.h"
 
 #define RELAY_BUFFER 4096
 
-struct relay {
-	int from, to;  /* -1: not in use */
-	int guest_end; /* of the pipe; -1 once it was sent */
+struct flow {
 	size_t used, done;
 	char buf[RELAY_BUFFER];
 };
 
-struct relays {
-	struct relay relay[3]; /* per standard stream */
+struct relay {
+	int in, out;  /* of the caller's terminal; descriptions of our own where that is possible */
+	int master;   /* of the guest's pty; -1 before it came and when the terminal is gone */
+	int raw;      /* the caller's terminal is, by us */
+	int no_slave; /* the guest has closed its terminal, for now */
+	struct termios saved; /* of the caller's terminal */
+	struct flow to_guest, to_caller;
 };
 
-#define RELAY_NULL                                                                                 \
-	{                                                                                          \
-		.from = -1, .to = -1, .guest_end = -1                                              \
-	}
-#define RELAYS_NULL ((struct relays){ { RELAY_NULL, RELAY_NULL, RELAY_NULL } })
+#define RELAY_NULL ((struct relay){ .in = -1, .out = -1, .master = -1 })
 
-/* Puts into fds[0 .. 2] what the guest is to get: the standard streams, pipes for terminals. */
-int relays_open(struct relays *r, int fds[3], struct error *e);
+/* Which of 0, 1 and 2 are terminals, and what they are like, goes into @q. All of them become one.
+ */
+void relay_open(struct relay *r, struct request *q);
 
-/* To be called once the guest's ends were sent. */
-void relays_close_guest_ends(struct relays *r);
+/* The command runs, @master has come: copy from now on. */
+void relay_start(struct relay *r, int master);
 
-/* Copies until @sock is readable or closed (1), or until a signal came that @waiting lets through
- * (0). */
-int relays_copy(struct relays *r, int sock, const sigset_t *waiting);
+enum relay_event {
+	RELAY_MESSAGE, /* @sock is readable or closed */
+	RELAY_SIGNAL,  /* one came that @waiting lets through */
+	RELAY_STOP,    /* the key for SIGTSTP was pressed */
+};
 
-/* Copies what is still in the pipes. It does not wait for their end: the guest is gone, but it may
- * have passed its stdout to another process. */
-void relays_drain(struct relays *r);
+/* Copies until something else is to be done. */
+enum relay_event relay_wait(struct relay *r, int sock, const sigset_t *waiting);
 
-void relays_close(struct relays *r);
+/* The guest is gone: copies what it has left, or less if @waiting lets a deadly signal through. */
+void relay_drain(struct relay *r, const sigset_t *waiting);
+
+/* The size of the caller's terminal becomes that of the guest's. 0 when there is none. */
+int relay_resize(struct relay *r);
+
+/* Around a stop of the client: the caller's terminal is as it was, is raw again. */
+void relay_leave(struct relay *r);
+void relay_enter(struct relay *r);
+
+void relay_close(struct relay *r);

@@ -52,6 +52,27 @@ int signals_next(void)
 	return 0;
 }
 
+int signals_can_stop(void)
+{
+	struct sigaction now;
+
+	return sigaction(SIGTSTP, NULL, &now) == 0 && now.sa_handler != SIG_IGN;
+}
+
+void signals_stop(pid_t whom)
+{
+	struct sigaction action = { .sa_handler = SIG_DFL }, old;
+	sigset_t stop;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	sigaction(SIGTSTP, &action, &old);
+	kill(whom, SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &stop, NULL); /* here it stops */
+	sigprocmask(SIG_BLOCK, &stop, NULL);
+	sigaction(SIGTSTP, &old, NULL);
+}
+
 void signals_release(void)
 {
 	if (!caught)

@@ -2,7 +2,7 @@
 /*
  * Which descriptors a caller may hand to a guest as 0, 1 and 2. A firewall cannot see what is sent
  * through a socket that existed before, so this is an allow-list: regular files, pipes,
- * /dev/{null,zero,full,random,urandom}, connected stream Unix sockets. A terminal never: terminal.h.
+ * /dev/{null,zero,full,random,urandom}, connected stream Unix sockets. Terminals never: terminal.h.
  */
 #pragma once
 

@@ -46,7 +46,7 @@ static int kill_target(const char *socket, const struct request *q, uint64_t *re
 	r = send_request(sock, WIRE_KILL, q, NULL, 0, e);
 	if (r < 0)
 		return r;
-	n = receive_answer(sock, buf, e);
+	n = receive_answer(sock, buf, NULL, e);
 	if (n < 0)
 		return (int)n;
 	if (n == 0)

@@ -64,7 +64,7 @@ static int take_refusal(const void *buf, size_t len, struct error *e)
 static int take_message(struct rows *rows, int sock, struct error *e)
 {
 	WIRE_BUFFER(buf);
-	ssize_t n = receive_answer(sock, buf, e);
+	ssize_t n = receive_answer(sock, buf, NULL, e);
 	int type, r;
 
 	if (n < 0)

@@ -46,9 +46,10 @@ struct run {
 	struct request request;
 	struct report report;
 	struct report_file file;
-	struct relays relays;
+	struct relay relay;
 	int fds[RUN_FD_MAX]; /* the standard streams are borrowed */
 	size_t n_fds;
+	int null; /* sent in place of terminals */
 	int sock;
 	sigset_t waiting; /* the caller's signal mask, in force while waiting */
 };
@@ -130,6 +131,21 @@ static int open_parent(struct run *run, struct error *e)
 	return 0;
 }
 
+/* In place of a terminal goes /dev/null: not even the supervisor gets the caller's. */
+static int collect_streams(struct run *run, struct error *e)
+{
+	relay_open(&run->relay, &run->request);
+	if (run->request.terminals) {
+		int r = open_for_guest(&run->null, "/dev/null", O_RDWR, e);
+
+		if (r < 0)
+			return r;
+	}
+	for (int i = 0; i < 3; i++)
+		run->fds[RUN_FD_STDIN + i] = run->request.terminals & (1u << i) ? run->null : i;
+	return 0;
+}
+
 static int collect_fds(struct run *run, char **argv, struct error *e)
 {
 	int r;
@@ -143,7 +159,7 @@ static int collect_fds(struct run *run, char **argv, struct error *e)
 	r = open_for_guest(&run->fds[RUN_FD_MNTNS], "/proc/self/ns/mnt", O_RDONLY, e);
 	if (r < 0)
 		return r;
-	return relays_open(&run->relays, &run->fds[RUN_FD_STDIN], e);
+	return collect_streams(run, e);
 }
 
 static void close_sent(struct run *run)
@@ -152,7 +168,8 @@ static void close_sent(struct run *run)
 	close_fd(&run->fds[RUN_FD_CWD]);
 	close_fd(&run->fds[RUN_FD_MNTNS]);
 	close_fd(&run->fds[RUN_FD_PARENT]);
-	relays_close_guest_ends(&run->relays);
+	close_fd(&run->null);
+	run->null = -1;
 	for (int i = 0; i < RUN_FD_MAX; i++)
 		run->fds[i] = -1;
 }
@@ -208,24 +225,64 @@ static void pass_signal(const struct run *run, int number)
 		send(run->sock, buf, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/* As a program stops at ^Z: all of the guest, then the client, and all of it goes on together. */
+static void stop(struct run *run, pid_t whom)
+{
+	pass_signal(run, SIGTSTP);
+	relay_leave(&run->relay);
+	signals_stop(whom);
+	relay_enter(&run->relay);
+	pass_signal(run, SIGCONT);
+}
+
+static void serve_signal(struct run *run, int number)
+{
+	if (number == SIGTSTP) {
+		stop(run, getpid());
+		return;
+	}
+	if (number == SIGCONT)
+		relay_enter(&run->relay);
+	if (number != SIGWINCH || !relay_resize(&run->relay))
+		pass_signal(run, number);
+}
+
 static void wait_readable(struct run *run)
 {
+	enum relay_event event;
 	int number;
 
-	while (!relays_copy(&run->relays, run->sock, &run->waiting))
+	while ((event = relay_wait(&run->relay, run->sock, &run->waiting)) != RELAY_MESSAGE) {
+		if (event == RELAY_STOP)
+			stop(run, 0);
 		while ((number = signals_next()) != 0)
-			pass_signal(run, number);
+			serve_signal(run, number);
+	}
+}
+
+/* The next message but the guest's terminal, which is put to use. Returns its length. */
+static ssize_t next_message(struct run *run, void *buf, struct error *e)
+{
+	for (;;) {
+		_cleanup_close_ int fd = -1;
+		ssize_t n;
+
+		wait_readable(run);
+		n = receive_answer(run->sock, buf, &fd, e);
+		if (n <= 0 || fd < 0 || wire_type(buf, (size_t)n, NULL) != WIRE_TERMINAL)
+			return n;
+		relay_start(&run->relay, TAKE_FD(fd));
+	}
 }
 
 static int wait_answer(struct run *run, struct error *e)
 {
 	WIRE_BUFFER(buf);
-	ssize_t n;
+	ssize_t n = next_message(run, buf, e);
 	int type;
 
-	wait_readable(run);
-	n = receive_answer(run->sock, buf, e);
-	relays_drain(&run->relays);
+	relay_drain(&run->relay, &run->waiting);
+	relay_close(&run->relay);
 	if (n < 0)
 		return (int)n;
 	if (n == 0)
@@ -298,7 +355,7 @@ static int run_guest(struct run *run, const char *socket, int with_parent, char 
 static void run_close(struct run *run)
 {
 	close_sent(run);
-	relays_close(&run->relays);
+	relay_close(&run->relay);
 	report_file_close(&run->file);
 	close_fd(&run->sock);
 }
@@ -307,7 +364,8 @@ static int run_main(const char *socket, const char *const values[], char **argv)
 {
 	_cleanup_(run_close) struct run run = {
 		.file = REPORT_FILE_NULL,
-		.relays = RELAYS_NULL,
+		.relay = RELAY_NULL,
+		.null = -1,
 		.fds = { -1, -1, -1, -1, -1, -1, -1 },
 		.n_fds = RUN_FD_COUNT,
 		.sock = -1,

@@ -42,6 +42,16 @@ int fake_teardown(void **state)
 	return 0;
 }
 
+#define FD_LAST 255 /* of those that a test opens */
+
+/* As execve(2) does, which the client usually comes by. */
+static void close_on_exec(void)
+{
+	for (int fd = STDERR_FILENO + 1; fd <= FD_LAST; fd++)
+		if (fcntl(fd, F_GETFD) > 0)
+			close(fd);
+}
+
 static void run_child(const struct fake *f, const struct verb *verb, const char *const args[],
 		      const int stdio[3])
 {
@@ -51,6 +61,7 @@ static void run_child(const struct fake *f, const struct verb *verb, const char 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (int i = 0; i < 3; i++)
 		dup2(stdio[i], i);
+	close_on_exec();
 	for (size_t i = 0; args[i]; i++)
 		argv[i] = args[i];
 	status = verb_call(verb, f->socket, (char **)argv);

@@ -5,12 +5,16 @@
 #include "tests/unit/test.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <termios.h>
 
 #include "tests/unit/fake.h"
 
@@ -589,52 +593,369 @@ static void read_until(int fd, const char *last, char *text, size_t size)
 	} while (!strstr(text, last));
 }
 
-static void relays_terminals(void **state)
-{
-	int master, slave;
-	char text[256];
+/* A caller's terminal, a client on it, the fake's pty for the guest, and a guest that leads a
+ * session there and waits. */
+struct play {
+	int master, slave; /* the caller's */
+	struct termios before;
 	struct client c;
 	struct call call;
-	struct report r;
+	int guest_slave;
+	pid_t guest;
+};
 
-	open_terminal(&master, &slave);
-	client_start(&c, *state, &verb_run, ARGS("guest"), (int[]){ slave, slave, slave });
-	close(slave);
-	fake_take(*state, &call);
-	for (int i = RUN_FD_STDIN; i <= RUN_FD_STDERR; i++)
-		assert_false(isatty(call.fds[i]));
-	assert_int_equal(write(master, "typed\n", 6), 6);
-	read_until(call.fds[RUN_FD_STDIN], "\n", text, sizeof(text));
-	assert_string_equal(text, "typed\n");
-	dprintf(call.fds[RUN_FD_STDOUT], "answer");
-	read_until(master, "answer", text, sizeof(text));
-	/* what is written right before the end arrives as well, though a copy stays open */
-	dprintf(call.fds[RUN_FD_STDERR], "last words");
-	report_ended(&r, ENDED_EXITED);
-	r.exit_code = 4;
-	fake_report(call.sock, &r);
-	read_until(master, "last words", text, sizeof(text));
-	client_expect(&c, 4);
-	fake_drop(&call);
+static void start_on_terminal(struct play *p, const struct fake *f, int in, int out)
+{
+	struct winsize size = { .ws_row = 33, .ws_col = 77 };
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	open_terminal(&p->master, &p->slave);
+	assert_int_equal(ioctl(p->slave, TIOCSWINSZ, &size), 0);
+	assert_int_equal(tcgetattr(p->slave, &p->before), 0);
+	p->before.c_cc[VERASE] = 8;
+	assert_int_equal(tcsetattr(p->slave, TCSANOW, &p->before), 0);
+	client_start(&p->c, f, &verb_run, ARGS("guest"),
+		     (int[]){ in ? p->slave : null, out ? p->slave : null, null });
+	assert_int_equal(setpgid(p->c.pid, p->c.pid), 0); /* what stops it must not stop the test */
+	close(null);
+	fake_take(f, &p->call);
+}
+
+static void lead_session(int slave)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (setsid() < 0 || ioctl(slave, TIOCSCTTY, 0) < 0 || dup2(slave, 3) < 0 ||
+	    close_range(4, ~0U, 0) < 0) /* the connection above all */
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static void send_terminal(int sock, int master)
+{
+	WIRE_BUFFER(buf);
+	ssize_t len = wire_encode(WIRE_TERMINAL, NULL, 0, NULL, buf, sizeof(buf));
+
+	assert_true(len > 0);
+	assert_int_equal(wire_send(sock, buf, (size_t)len, &master, 1), 0);
+}
+
+static void give_terminal(struct play *p)
+{
+	int master;
+
+	open_terminal(&master, &p->guest_slave);
+	assert_int_equal(tcsetattr(p->guest_slave, TCSANOW, &p->call.request.terminal.modes), 0);
+	p->guest = fork();
+	if (p->guest == 0)
+		lead_session(p->guest_slave);
+	while (tcgetsid(master) != p->guest)
+		usleep(1000);
+	send_terminal(p->call.sock, master);
 	close(master);
 }
 
-static void relays_the_end_of_input(void **state)
+static int is_raw(int terminal)
 {
-	int master, slave;
-	char text[8];
-	struct client c;
-	struct call call;
+	struct termios t;
 
-	open_terminal(&master, &slave);
-	client_start(&c, *state, &verb_run, ARGS("guest"), (int[]){ slave, slave, slave });
-	close(slave);
-	fake_take(*state, &call);
-	assert_int_equal(write(master, "\x04", 1), 1);
-	assert_int_equal(read(call.fds[RUN_FD_STDIN], text, sizeof(text)), 0);
-	fake_drop(&call);
-	client_expect(&c, 125);
-	close(master);
+	return tcgetattr(terminal, &t) == 0 && !(t.c_lflag & (ICANON | ECHO | ISIG));
+}
+
+static void wait_raw(const struct play *p, int raw)
+{
+	for (int i = 0; is_raw(p->slave) != raw; i++) {
+		assert_true(i < 5000);
+		usleep(1000);
+	}
+}
+
+static void assert_restored(const struct play *p)
+{
+	struct termios now;
+
+	assert_int_equal(tcgetattr(p->slave, &now), 0);
+	assert_memory_equal(&now, &p->before, sizeof(now));
+}
+
+static void end_play(struct play *p, int status)
+{
+	struct report r;
+
+	report_ended(&r, ENDED_EXITED);
+	r.exit_code = (uint64_t)status;
+	fake_report(p->call.sock, &r);
+	client_expect(&p->c, status);
+	assert_restored(p);
+	kill(p->guest, SIGKILL);
+	waitpid(p->guest, NULL, 0);
+	close(p->guest_slave);
+	fake_drop(&p->call);
+	close(p->slave);
+	close(p->master);
+}
+
+static void relays_terminals(void **state)
+{
+	char text[256];
+	struct play p;
+
+	start_on_terminal(&p, *state, 1, 1);
+	assert_int_equal(p.call.request.terminals, 3);
+	assert_int_equal(p.call.request.terminal.size.ws_row, 33);
+	assert_int_equal(p.call.request.terminal.size.ws_col, 77);
+	assert_memory_equal(&p.call.request.terminal.modes, &p.before, sizeof(p.before));
+	for (int i = RUN_FD_STDIN; i <= RUN_FD_STDERR; i++)
+		assert_same_file(p.call.fds[i], "/dev/null");
+	assert_false(is_raw(p.slave)); /* ^C is a signal until the command runs */
+	give_terminal(&p);
+	wait_raw(&p, 1);
+	assert_int_equal(write(p.master, "typed\r", 6), 6);
+	read_until(p.guest_slave, "\n", text, sizeof(text));
+	assert_string_equal(text, "typed\n");
+	read_until(p.master, "\n", text, sizeof(text));
+	assert_string_equal(text, "typed\r\n"); /* the guest's echo, and only that */
+	dprintf(p.guest_slave, "answer\n");
+	read_until(p.master, "\n", text, sizeof(text));
+	assert_string_equal(text, "answer\r\n");
+	/* what is written right before the end arrives as well, though a copy stays open */
+	dprintf(p.guest_slave, "last words");
+	end_play(&p, 4);
+}
+
+static void shows_the_last_words(void **state)
+{
+	static char words[3000];
+	char text[sizeof(words) + 1];
+	struct report r;
+	struct play p;
+
+	memset(words, 'w', sizeof(words) - 1);
+	words[sizeof(words) - 1] = '.';
+	start_on_terminal(&p, *state, 1, 1);
+	open_terminal(&p.guest, &p.guest_slave);
+	assert_int_equal(write(p.guest_slave, words, sizeof(words)), sizeof(words));
+	close(p.guest_slave);
+	send_terminal(p.call.sock, p.guest);
+	close(p.guest);
+	report_ended(&r, ENDED_WALL_CLOCK);
+	fake_report(p.call.sock, &r);
+	fake_drop(&p.call);
+	read_until(p.master, ".", text, sizeof(text));
+	assert_int_equal(strlen(text), sizeof(words));
+	client_expect(&p.c, 124);
+	assert_restored(&p);
+	close(p.slave);
+	close(p.master);
+}
+
+static void restores_the_terminal_when_the_governor_is_lost(void **state)
+{
+	struct play p;
+
+	start_on_terminal(&p, *state, 1, 1);
+	give_terminal(&p);
+	wait_raw(&p, 1);
+	fake_drop(&p.call);
+	client_expect(&p.c, 125);
+	assert_restored(&p);
+	kill(p.guest, SIGKILL);
+	waitpid(p.guest, NULL, 0);
+	close(p.guest_slave);
+	close(p.slave);
+	close(p.master);
+}
+
+static void passes_the_size_on(void **state)
+{
+	struct winsize size = { .ws_row = 10, .ws_col = 20 };
+	struct play p;
+
+	start_on_terminal(&p, *state, 1, 1);
+	give_terminal(&p);
+	wait_raw(&p, 1);
+	ioctl(p.master, TIOCSWINSZ, &size);
+	kill(p.c.pid, SIGWINCH);
+	for (int i = 0; i < 5000 && size.ws_row == 10; i++) {
+		usleep(1000);
+		ioctl(p.guest_slave, TIOCGWINSZ, &size);
+		if (size.ws_row == 10 && size.ws_col == 20)
+			break;
+		size.ws_row = 10;
+	}
+	assert_int_equal(size.ws_col, 20);
+	kill(p.c.pid, SIGUSR1); /* the kernel tells the guest; the client need not */
+	assert_int_equal(take_signal(p.call.sock), SIGUSR1);
+	end_play(&p, 0);
+}
+
+static void make_raw(int terminal)
+{
+	struct termios t;
+
+	assert_int_equal(tcgetattr(terminal, &t), 0);
+	cfmakeraw(&t);
+	assert_int_equal(tcsetattr(terminal, TCSANOW, &t), 0);
+}
+
+static void keys_are_the_guests_signals(void **state)
+{
+	struct play p;
+	int status;
+
+	start_on_terminal(&p, *state, 1, 1);
+	give_terminal(&p);
+	wait_raw(&p, 1);
+	assert_int_equal(write(p.master, "\x03", 1), 1);
+	assert_int_equal(waitpid(p.guest, &status, 0), p.guest);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+	end_play(&p, 0);
+}
+
+static void keys_are_the_guests_input_when_it_wants_them(void **state)
+{
+	char text[8] = "";
+	struct play p;
+
+	start_on_terminal(&p, *state, 1, 1);
+	give_terminal(&p);
+	wait_raw(&p, 1);
+	make_raw(p.guest_slave);
+	assert_int_equal(write(p.master, "\x03\x1a\x04z", 4), 4);
+	read_until(p.guest_slave, "z", text, sizeof(text));
+	assert_string_equal(text, "\x03\x1a\x04z");
+	end_play(&p, 0);
+}
+
+/* Keys that the guest left, or answers of the terminal, are not for the shell's prompt. */
+static void discards_what_was_not_read(void **state)
+{
+	static char keys[1024];
+	struct report r;
+	struct play p;
+	int left = -1;
+
+	memset(keys, 'k', sizeof(keys));
+	start_on_terminal(&p, *state, 1, 1);
+	give_terminal(&p);
+	wait_raw(&p, 1);
+	make_raw(p.guest_slave); /* and never read: it fills, then the caller's terminal does */
+	fcntl(p.master, F_SETFL, O_NONBLOCK);
+	for (int full = 0; full < 50; usleep(1000))
+		full = write(p.master, keys, sizeof(keys)) > 0 ? 0 : full + 1;
+	report_ended(&r, ENDED_EXITED);
+	r.exit_code = 0;
+	fake_report(p.call.sock, &r);
+	client_expect(&p.c, 0);
+	assert_restored(&p);
+	make_raw(p.slave);
+	assert_int_equal(ioctl(p.slave, FIONREAD, &left), 0);
+	assert_int_equal(left, 0);
+	kill(p.guest, SIGKILL);
+	waitpid(p.guest, NULL, 0);
+	close(p.guest_slave);
+	close(p.slave);
+	close(p.master);
+	fake_drop(&p.call);
+}
+
+static void wait_stopped(const struct play *p)
+{
+	int status;
+
+	assert_int_equal(waitpid(p->c.pid, &status, WUNTRACED), p->c.pid);
+	assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTSTP);
+	assert_restored(p);
+}
+
+static void go_on(const struct play *p)
+{
+	kill(p->c.pid, SIGCONT);
+	assert_int_equal(take_signal(p->call.sock), SIGCONT);
+	wait_raw(p, 1);
+}
+
+static void stops_by_key(void **state)
+{
+	char text[16];
+	struct play p;
+
+	start_on_terminal(&p, *state, 1, 1);
+	give_terminal(&p);
+	wait_raw(&p, 1);
+	assert_int_equal(write(p.master, "a\x1a", 2), 2);
+	assert_int_equal(take_signal(p.call.sock), SIGTSTP);
+	wait_stopped(&p);
+	go_on(&p);
+	assert_int_equal(write(p.master, "b\r", 2), 2);
+	read_until(p.guest_slave, "\n", text, sizeof(text));
+	assert_string_equal(text, "ab\n");
+	end_play(&p, 0);
+}
+
+static void stops_by_signal(void **state)
+{
+	struct play p;
+
+	start_on_terminal(&p, *state, 1, 1);
+	give_terminal(&p);
+	wait_raw(&p, 1);
+	kill(p.c.pid, SIGTSTP);
+	assert_int_equal(take_signal(p.call.sock), SIGTSTP);
+	wait_stopped(&p);
+	go_on(&p);
+	end_play(&p, 0);
+}
+
+static void shows_output_only(void **state)
+{
+	char text[64];
+	struct play p;
+
+	start_on_terminal(&p, *state, 0, 1);
+	assert_int_equal(p.call.request.terminals, 2);
+	assert_false(p.call.request.terminal.modes.c_oflag & OPOST);
+	give_terminal(&p);
+	dprintf(p.guest_slave, "line\n");
+	read_until(p.master, "\n", text, sizeof(text));
+	assert_string_equal(text, "line\r\n");
+	assert_false(is_raw(p.slave));
+	end_play(&p, 0);
+}
+
+static void echoes_with_output_elsewhere(void **state)
+{
+	char text[64];
+	struct play p;
+
+	start_on_terminal(&p, *state, 1, 0);
+	assert_int_equal(p.call.request.terminals, 1);
+	give_terminal(&p);
+	wait_raw(&p, 1);
+	assert_int_equal(write(p.master, "x", 1), 1);
+	read_until(p.master, "x", text, sizeof(text));
+	end_play(&p, 0);
+}
+
+static void hangs_up_with_the_callers_terminal(void **state)
+{
+	struct report r;
+	struct play p;
+	int status;
+
+	start_on_terminal(&p, *state, 1, 1);
+	give_terminal(&p);
+	wait_raw(&p, 1);
+	close(p.master);
+	assert_int_equal(waitpid(p.guest, &status, 0), p.guest);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGHUP);
+	report_ended(&r, ENDED_EXITED);
+	r.exit_code = 0;
+	fake_report(p.call.sock, &r);
+	client_expect(&p.c, 0);
+	close(p.guest_slave);
+	close(p.slave);
+	fake_drop(&p.call);
 }
 
 #define RUN_TEST(f) cmocka_unit_test_setup_teardown(f, fake_setup, fake_teardown)
@@ -666,7 +987,17 @@ int main(void)
 		RUN_TEST(can_be_ended_when_stuck),
 		RUN_TEST(ignores_what_its_caller_ignores),
 		RUN_TEST(relays_terminals),
-		RUN_TEST(relays_the_end_of_input),
+		RUN_TEST(shows_the_last_words),
+		RUN_TEST(restores_the_terminal_when_the_governor_is_lost),
+		RUN_TEST(passes_the_size_on),
+		RUN_TEST(keys_are_the_guests_signals),
+		RUN_TEST(keys_are_the_guests_input_when_it_wants_them),
+		RUN_TEST(discards_what_was_not_read),
+		RUN_TEST(stops_by_key),
+		RUN_TEST(stops_by_signal),
+		RUN_TEST(shows_output_only),
+		RUN_TEST(echoes_with_output_elsewhere),
+		RUN_TEST(hangs_up_with_the_callers_terminal),
 	};
 
 	umask(022);
