@@ -74,7 +74,8 @@ static int check_namespace(int mntns_fd, struct error *e)
 
 static int clone_tree(int cwd_fd, struct error *e)
 {
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+				   .propagation = MS_PRIVATE };
 	_cleanup_close_ int tree =
 		open_tree(cwd_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
 
