@@ -7,8 +7,10 @@
  */
 #pragma once
 
+#include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -19,6 +21,18 @@ static inline void close_fd(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
+}
+
+static inline void close_file(FILE **file)
+{
+	if (*file)
+		fclose(*file);
+}
+
+static inline void close_directory(DIR **directory)
+{
+	if (*directory)
+		closedir(*directory);
 }
 
 static inline void free_ptr(void *p)

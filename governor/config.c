@@ -432,12 +432,6 @@ int config_check(const struct config *c, struct error *e)
 	return r;
 }
 
-static void close_file(FILE **f)
-{
-	if (*f)
-		fclose(*f);
-}
-
 static int open_and_read(struct parser *p, const char *path, struct error *e)
 {
 	_cleanup_(close_file) FILE *file = fopen(path, "re");

@@ -137,18 +137,6 @@ static void found_key(void *userdata, uint32_t uid)
 		u->has_key = true;
 }
 
-static void close_directory(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
-static void close_file(FILE **f)
-{
-	if (*f)
-		fclose(*f);
-}
-
 static ssize_t read_start(int dirfd, const char *path, char *buf, size_t size)
 {
 	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);

@@ -113,12 +113,6 @@ int overlap_check_file(FILE *file, const char *path, enum overlap_kind kind, uin
 	return found ? -EADDRINUSE : 0;
 }
 
-static void close_file(FILE **f)
-{
-	if (*f)
-		fclose(*f);
-}
-
 int overlap_check(uint32_t first, uint32_t count, struct error *e)
 {
 	static const struct {

@@ -14,12 +14,6 @@
 #define ROUNDS	 100
 #define ROUND_NS 100000000 /* 0.1 s */
 
-static void close_directory(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
 static int is_scope(const char *name)
 {
 	const char *dot = strrchr(name, '.');
