@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "common/fd.h"
+#include "common/text.h"
 
 int caller_of(int sock, struct caller *ret)
 {
@@ -48,6 +49,8 @@ static int group_id(const char *name, uint32_t *ret)
 static int resolve(struct members *m, const char *section, const char *kind,
 		   int (*look_up)(const char *, uint32_t *), struct error *e)
 {
+	char shown[4 * ACCESS_NAME_MAX + 1];
+
 	for (uint32_t i = 0; i < m->n; i++) {
 		uint64_t number;
 
@@ -56,8 +59,9 @@ static int resolve(struct members *m, const char *section, const char *kind,
 			m->id[i] = (uint32_t)number;
 		else if (look_up(m->name[i], &m->id[i]) < 0)
 			return error_set(e, -ENOENT,
-					 "[access %s] %ss: there is no %s \"%s\" on this host",
-					 section, kind, kind, m->name[i]);
+					 "%s: [access %s] %ss: there is no %s \"%s\" on this host",
+					 m->from, section, kind, kind,
+					 text_escape(m->name[i], shown, sizeof(shown)));
 	}
 	return 0;
 }

@@ -89,13 +89,13 @@ struct parser {
 	const char *path;
 	uint32_t line;
 	uint32_t seen[SLOTS]; /* in this file */
-	bool too_long;
-	struct error error; /* the first */
+	struct error error;   /* the first */
 	int r;
+	uint32_t bad_line; /* where it is */
 
 	/* for config_show() */
 	uint32_t n_files;
-	char files[FILES_MAX][256];
+	char files[FILES_MAX][CONFIG_FILE_MAX];
 	struct origin origin[SLOTS][KEYS_MAX];
 };
 
@@ -241,6 +241,7 @@ static int add_member(struct parser *p, struct members *m, const char *name, siz
 static int set_members(struct parser *p, struct members *m, const char *value)
 {
 	m->n = 0;
+	snprintf(m->from, sizeof(m->from), "%s:%u", p->path, p->line);
 	for (const char *at = value + strspn(value, " \t"); *at;) {
 		size_t len = strcspn(at, " \t");
 		int r = add_member(p, m, at, len);
@@ -308,6 +309,13 @@ static int set_key(struct parser *p, const char *title, const char *name, const 
 	return r < 0 ? error_wrap(&p->error, r, "[%s] %s", title, name) : 0;
 }
 
+/* The line that is being read is in error, as p->error says. */
+static void blame_line(struct parser *p)
+{
+	p->bad_line = p->line;
+	error_wrap(&p->error, p->r, "%s:%u", p->path, p->line);
+}
+
 /* libinih's handler: 1 = go on, 0 = error in this line. Only the first error counts. */
 static int on_key(void *userdata, const char *title, const char *name, const char *value)
 {
@@ -317,20 +325,24 @@ static int on_key(void *userdata, const char *title, const char *name, const cha
 		return 0;
 	p->r = set_key(p, title, name, value);
 	if (p->r < 0)
-		error_wrap(&p->error, p->r, "%s:%u", p->path, p->line);
+		blame_line(p);
 	return p->r == 0;
 }
 
-/* libinih says nothing of a section without keys: a misspelt one would go unnoticed. */
+/* libinih says nothing of a section without keys: a misspelt one would go unnoticed. One without
+ * its bracket is a line that libinih refuses. */
 static void check_title(struct parser *p, const char *text)
 {
 	char title[ACCESS_NAME_MAX + 32];
 	struct place place = { .section = sections };
+	size_t len = strcspn(text, "]\n");
 
-	snprintf(title, sizeof(title), "%.*s", (int)strcspn(text, "]\n"), text);
+	if (text[len] != ']')
+		return;
+	snprintf(title, sizeof(title), "%.*s", (int)len, text);
 	p->r = find_section(p, title, &place);
 	if (p->r < 0)
-		error_wrap(&p->error, p->r, "%s:%u", p->path, p->line);
+		blame_line(p);
 }
 
 /* libinih's reader, which counts the lines and refuses what would be cut. */
@@ -344,10 +356,10 @@ static char *on_line(char *buf, int size, void *userdata)
 	p->line++;
 	if (line[0] == '[' && p->r == 0)
 		check_title(p, line + 1);
-	if (!strchr(line, '\n') && !feof(p->file) && p->r == 0)
-		p->r = error_set(&p->error, -E2BIG,
-				 "%s:%u: the line is too long, or has a NUL byte", p->path,
-				 p->line);
+	if (!strchr(line, '\n') && !feof(p->file) && p->r == 0) {
+		p->r = error_set(&p->error, -E2BIG, "the line is too long, or has a NUL byte");
+		blame_line(p);
+	}
 	return line;
 }
 
@@ -363,11 +375,11 @@ static int read_file(struct parser *p, FILE *file, const char *path, struct erro
 		return error_set(e, -E2BIG, "%s: more than %d files", path, FILES_MAX - 1);
 	snprintf(p->files[++p->n_files], sizeof(p->files[0]), "%s", path);
 	bad = ini_parse_stream(on_line, p, on_key, p);
-	if (p->r < 0)
+	if (p->r < 0 && (bad <= 0 || p->bad_line <= (uint32_t)bad))
 		return error_set(e, p->r, "%s", p->error.text);
 	if (ferror(file) || bad < 0)
 		return error_set(e, -EIO, "%s: cannot be read", path);
-	if (bad > 0)
+	if (bad > 0) /* libinih goes on behind it, and what it finds there may be a consequence */
 		return error_set(e, -EINVAL, "%s:%d: is neither \"[section]\" nor \"key = value\"",
 				 path, bad);
 	return 0;
@@ -470,7 +482,7 @@ static int read_drop_ins(struct parser *p, const char *path, struct error *e)
 	return r;
 }
 
-static int load(struct parser *p, const char *path, struct error *e)
+static int read_all(struct parser *p, const char *path, struct error *e)
 {
 	int r;
 
@@ -484,19 +496,31 @@ static int load(struct parser *p, const char *path, struct error *e)
 	return r < 0 ? error_wrap(e, r, "%s", path) : 0;
 }
 
-int config_load(const char *path, struct config *ret, struct error *e)
+/* Reads all files into *@c, which is not touched on failure. *ret_parser, to be freed, knows where
+ * every value comes from. */
+static int load(const char *path, struct config *c, struct parser **ret_parser, struct error *e)
 {
 	_cleanup_free_ struct parser *p = calloc(1, sizeof(*p));
-	_cleanup_free_ struct config *c = calloc(1, sizeof(*c));
+	_cleanup_free_ struct config *draft = calloc(1, sizeof(*draft));
 	int r;
 
-	if (!p || !c)
+	if (!p || !draft)
 		return error_errno(e, -ENOMEM, "%s", path);
+	p->config = draft;
+	r = read_all(p, path, e);
+	if (r < 0)
+		return r;
+	*c = *draft;
 	p->config = c;
-	r = load(p, path, e);
-	if (r == 0)
-		*ret = *c;
-	return r;
+	*ret_parser = TAKE_PTR(p);
+	return 0;
+}
+
+int config_load(const char *path, struct config *ret, struct error *e)
+{
+	_cleanup_free_ struct parser *p = NULL;
+
+	return load(path, ret, &p, e);
 }
 
 /* ---- showing ---- */
@@ -565,14 +589,10 @@ static void show_section(const struct parser *p, const struct place *place, cons
 
 int config_show(const char *path, FILE *to, struct error *e)
 {
-	_cleanup_free_ struct parser *p = calloc(1, sizeof(*p));
 	_cleanup_free_ struct config *c = calloc(1, sizeof(*c));
-	int r;
+	_cleanup_free_ struct parser *p = NULL;
+	int r = c ? load(path, c, &p, e) : error_errno(e, -ENOMEM, "%s", path);
 
-	if (!p || !c)
-		return error_errno(e, -ENOMEM, "%s", path);
-	p->config = c;
-	r = load(p, path, e);
 	if (r < 0)
 		return r;
 	for (uint32_t slot = 0; slot < N_PLAIN + c->n_access; slot++) {

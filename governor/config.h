@@ -15,6 +15,7 @@
 
 #define CONFIG_PATH "/etc/harpe-gov/harpe-gov.conf" /* drop-ins: CONFIG_PATH.d/NAME.conf */
 
+#define CONFIG_FILE_MAX	    256 /* bytes of a file's name that are kept */
 #define ACCESS_SECTIONS_MAX 32
 #define ACCESS_NAME_MAX	    32
 #define ACCESS_MEMBERS_MAX  32
@@ -24,6 +25,7 @@ struct members {
 	uint32_t n;
 	char name[ACCESS_MEMBERS_MAX][ACCESS_NAME_MAX + 1];
 	uint32_t id[ACCESS_MEMBERS_MAX];
+	char from[CONFIG_FILE_MAX + 16]; /* "FILE:LINE" */
 };
 
 /* [access NAME], and [access] for everybody else. */

@@ -13,18 +13,26 @@
 #define NOBODY_ELSE 4711u
 #define MIB	    (UINT64_C(1) << 20)
 
-/* Parsed and looked up, as the daemon does it. */
-static void configure(struct config *c, const char *text)
+static void read_config(struct config *c, const char *text)
 {
 	FILE *file = fmemopen((void *)text, strlen(text), "re");
 	struct error e = ERROR_NULL;
 
 	assert_non_null(file);
 	config_defaults(c);
-	if (config_read(file, "F", c, &e) < 0 || config_check(c, &e) < 0 ||
-	    access_resolve(c, &e) < 0)
+	if (config_read(file, "F", c, &e) < 0 || config_check(c, &e) < 0)
 		fail_msg("%s", e.text);
 	fclose(file);
+}
+
+/* Read and looked up, as the daemon does it. */
+static void configure(struct config *c, const char *text)
+{
+	struct error e = ERROR_NULL;
+
+	read_config(c, text);
+	if (access_resolve(c, &e) < 0)
+		fail_msg("%s", e.text);
 }
 
 /* ---- whose section ---- */
@@ -136,14 +144,27 @@ static void refuses_unknown_names(void **state)
 		char sentence[128];
 
 		c.access[1].users = (struct members){ .n = 1, .name = { "root" } };
-		*m = (struct members){ .n = 2, .name = { "root" } };
+		*m = (struct members){ .n = 2, .name = { "root" }, .from = "F:7" };
 		strcpy(m->name[1], name);
 		snprintf(sentence, sizeof(sentence),
-			 "[access x] %ss: there is no %s \"%s\" on this host", kind, kind, name);
+			 "F:7: [access x] %ss: there is no %s \"%s\" on this host", kind, kind,
+			 name);
 		assert_int_equal(access_resolve(&c, &e), -ENOENT);
 		assert_string_equal(e.text, sentence);
 		assert_int_equal(access_resolve(&c, NULL), -ENOENT);
 	}
+}
+
+static void blames_the_line_of_unknown_names(void **state)
+{
+	struct error e = ERROR_NULL;
+	struct config c;
+
+	(void)state;
+	read_config(&c, "[access x]\ngroups = 1\n\nusers = root no\x1b\n");
+	assert_int_equal(access_resolve(&c, &e), -ENOENT);
+	assert_string_equal(e.text,
+			    "F:4: [access x] users: there is no user \"no\\x1b\" on this host");
 }
 
 /* ---- limits ---- */
@@ -240,6 +261,7 @@ int main(void)
 		cmocka_unit_test(has_one_section_for_all_when_there_is_none),
 		cmocka_unit_test(looks_names_up),
 		cmocka_unit_test(refuses_unknown_names),
+		cmocka_unit_test(blames_the_line_of_unknown_names),
 		cmocka_unit_test(allows_what_the_section_says_or_the_ceiling),
 		cmocka_unit_test(asks_who_is_at_the_other_end),
 		cmocka_unit_test(overlooks_no_group),

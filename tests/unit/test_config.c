@@ -145,7 +145,10 @@ static const struct {
 } bad[] = {
 	{ "[poll]\ncount = 1\n", "F:1: [poll]: there is no such section; see harpe-gov.conf(5)" },
 	{ "count = 1\n", "F:1: []: there is no such section; see harpe-gov.conf(5)" },
-	{ "[pool\ncount = 1\n", "F:2: []: there is no such section; see harpe-gov.conf(5)" },
+	{ "[pool\ncount = 1\n", "F:1: is neither \"[section]\" nor \"key = value\"" },
+	{ "[pool count\nfirst-uid = 1\n", "F:1: is neither \"[section]\" nor \"key = value\"" },
+	{ "[pool]\njunk\nno = 1\n", "F:2: is neither \"[section]\" nor \"key = value\"" },
+	{ "[poll\n[poll]\n", "F:1: is neither \"[section]\" nor \"key = value\"" },
 	{ "[Pool]\ncount = 1\n", "F:1: [Pool]: there is no such section; see harpe-gov.conf(5)" },
 	{ "[pool]\n\n# x\nsize = 1\n",
 	  "F:4: [pool] size: there is no such key; see harpe-gov.conf(5)" },
