@@ -178,6 +178,11 @@ static int sealed_memfd(const void *data, size_t len, struct error *e)
 	if (fd < 0)
 		return error_errno(e, fd, "cannot make a memfd for the command");
 	r = write_whole(fd, data, len);
+	if (r == -EFBIG)
+		return error_set(e, r,
+				 "the command and its environment take %zu bytes, more than "
+				 "\"ulimit -f\" lets anybody write",
+				 len);
 	if (r < 0)
 		return error_errno(e, r, "cannot write the command into a memfd");
 	if (fcntl(fd, F_ADD_SEALS, STRINGS_SEALS) < 0)

@@ -120,7 +120,8 @@ void command_text(char *const argv[], char text[COMMAND_TEXT_MAX + 1]);
 /* argv and environment byte for byte in a sealed memfd: two native uint32_t (numbers of arguments
  * and of environment entries), then all strings, each with its NUL. Root never parses it: the
  * guest's process maps it after it has become the guest.
- * Returns the memfd; -E2BIG above GUEST_STRINGS_MAX. */
+ * Returns the memfd; -E2BIG above GUEST_STRINGS_MAX, -EFBIG above RLIMIT_FSIZE (with SIGXFSZ, which
+ * the caller must ignore: setrlimit(2)). */
 int strings_pack(char *const argv[], char *const envp[], struct error *e);
 
 /* Checks type, size and seals without looking at the content. */

@@ -34,6 +34,8 @@ int verb_call(const struct verb *verb, const char *socket, char **argv)
 	struct error e;
 	int r;
 
+	signal(SIGXFSZ,
+	       SIG_IGN); /* what "ulimit -f" forbids to write is an error with a sentence */
 	r = options_parse(&verb->set, argv, values, &e);
 	if (r < 0) {
 		complain(e.text);

@@ -117,6 +117,28 @@ static void says_which_limit(void **state)
 	assert_report_has(f, "\"ended\":\"memory\"");
 }
 
+/* "ulimit -f": the memfd of the command counts as a file, as does the report. */
+static void says_that_a_file_may_not_be_written(void **state)
+{
+	const struct fake *f = *state;
+	struct rlimit before, none;
+	char option[128];
+	struct client c;
+
+	snprintf(option, sizeof(option), "--report=%s", f->report);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	none = (struct rlimit){ 0, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	start_run(&c, f, ARGS("guest"));
+	client_expect(&c, 125);
+	assert_mentions(c.err_text, "nothing ran: the command and its environment take", "", "");
+	assert_mentions(c.err_text, "bytes, more than \"ulimit -f\" lets anybody write\n", "", "");
+	start_run(&c, f, ARGS(option, "guest"));
+	client_expect(&c, 125);
+	assert_mentions(c.err_text, f->report, ": File too large\n", "");
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+}
+
 static void says_what_was_not_found(void **state)
 {
 	struct client c;
@@ -967,6 +989,7 @@ int main(void)
 		RUN_TEST(dies_of_signals),
 		RUN_TEST(says_which_limit),
 		RUN_TEST(says_what_was_not_found),
+		RUN_TEST(says_that_a_file_may_not_be_written),
 		RUN_TEST(writes_the_whole_report),
 		RUN_TEST(reports_to_descriptors),
 		RUN_TEST(fails_when_the_report_cannot_be_written),

@@ -71,6 +71,40 @@ static void allows_regular_files(void **state)
 	close(fd);
 }
 
+/* Those that are there and may be opened; /proc and /sys are. */
+static void refuses_files_of_the_kernels(void **state)
+{
+	static const struct {
+		const char *path;
+		int flags;
+	} files[] = {
+		{ "/proc/self/status", O_RDONLY },
+		{ "/proc/self/comm", O_WRONLY },
+		{ "/proc/sys/kernel/hostname", O_WRONLY },
+		{ "/proc/self/ns/net", O_RDONLY },
+		{ "/sys/kernel/uevent_seqnum", O_RDONLY },
+		{ "/sys/kernel/profiling", O_RDONLY },
+		{ "/sys/fs/cgroup/cgroup.procs", O_WRONLY },
+		{ "/sys/fs/cgroup/unified/cgroup.procs", O_RDONLY },
+		{ "/sys/kernel/security/lsm", O_RDONLY },
+		{ "/sys/kernel/debug/sleep_time", O_RDONLY },
+		{ "/sys/kernel/tracing/trace_marker", O_WRONLY },
+		{ "/proc/sys/fs/binfmt_misc/status", O_RDONLY },
+	};
+	int n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		int fd = open(files[i].path, files[i].flags);
+
+		if (fd < 0)
+			continue;
+		assert_refused(fd, "a file of the kernel's");
+		n++;
+	}
+	assert_true(n >= 3);
+}
+
 static void allows_pipes(void **state)
 {
 	char dir[] = "/tmp/harpe-gov-test-XXXXXX", path[64];
@@ -313,6 +347,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(allows_regular_files),
+		cmocka_unit_test(refuses_files_of_the_kernels),
 		cmocka_unit_test(allows_pipes),
 		cmocka_unit_test(allows_harmless_devices),
 		cmocka_unit_test(refuses_o_path),
