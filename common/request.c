@@ -114,7 +114,7 @@ int request_check(const struct request *q, struct error *e)
 	if (q->target[0] && !name_valid(q->target))
 		return error_set(e, -EINVAL, "the name of the guest to act on is not valid");
 	if (!text_printable(q->command))
-		return error_set(e, -EINVAL, "the command's text is not printable ASCII");
+		return error_set(e, -EINVAL, "the command's text is not printable");
 	if (q->umask > 0777)
 		return error_set(e, -EINVAL, "the umask %#o is not valid", q->umask);
 	if (q->terminals >= 1u << 3)

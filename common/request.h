@@ -41,7 +41,7 @@ struct request {
 	/* WIRE_RUN */
 	struct limits limits;		    /* LIMIT_UNSET: the default */
 	char name[GUEST_NAME_MAX + 1];	    /* "" or name_valid() */
-	char command[COMMAND_TEXT_MAX + 1]; /* for people; claimed by the caller; printable ASCII */
+	char command[COMMAND_TEXT_MAX + 1]; /* for people; claimed by the caller; printable */
 	uint64_t wait_usec;		    /* for a place; 0 = not at all */
 	uint32_t umask;
 	struct rlimit rlimits[GUEST_RLIMITS]; /* the caller's own, as of getrlimit(2) */
@@ -113,8 +113,8 @@ int request_check(const struct request *q, struct error *e);
 /* A guest's name: 1 to GUEST_NAME_MAX of [A-Za-z0-9._-], not starting with "-" or ".". */
 int name_valid(const char *name);
 
-/* The display string for @argv: arguments joined by blanks, everything but printable ASCII escaped
- * as \xHH, cut at COMMAND_TEXT_MAX with "...". */
+/* The display string for @argv: arguments joined by blanks, what is not printable (text.h) escaped
+ * as \xHH, cut at COMMAND_TEXT_MAX bytes with "...". */
 void command_text(char *const argv[], char text[COMMAND_TEXT_MAX + 1]);
 
 /* argv and environment byte for byte in a sealed memfd: two native uint32_t (numbers of arguments

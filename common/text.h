@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Text of others made fit for a terminal, a journal line or a JSON string: printable ASCII is kept,
- * every other byte becomes \xHH, and what does not fit ends in "...".
+ * Text of others made fit for a terminal, a journal line or a JSON string: printable characters in
+ * valid UTF-8 are kept, every other byte becomes \xHH, and what does not fit ends in "...".
+ * Printable is what can be seen and stays where it was written: no controls, nothing that reorders
+ * the line, nothing invisible.
  */
 #pragma once
 
@@ -23,5 +25,9 @@ void text_add(struct text *t, const char *s);
 /* One string escaped into @buf, which it returns. */
 const char *text_escape(const char *s, char *buf, size_t size);
 
-/* 1 when @s is printable ASCII throughout. */
+/* The same for a terminal that knows no UTF-8, where the second byte of a character may be a
+ * control: printable ASCII is kept. */
+const char *text_escape_ascii(const char *s, char *buf, size_t size);
+
+/* 1 when @s is printable throughout. */
 int text_printable(const char *s);

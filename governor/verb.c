@@ -10,12 +10,29 @@
 
 #define COMPLAINT_MAX 2048
 
+/* As locale(7) says, without the cost of setlocale(3). */
+static int locale_is_utf8(void)
+{
+	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+	const char *locale = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names) && (!locale || !locale[0]); i++)
+		locale = getenv(names[i]);
+	return locale && (strcasestr(locale, "utf-8") || strcasestr(locale, "utf8"));
+}
+
+const char *escape_for(int fd, const char *text, char *buf, size_t size)
+{
+	return isatty(fd) && !locale_is_utf8() ? text_escape_ascii(text, buf, size)
+					       : text_escape(text, buf, size);
+}
+
 void complain(const char *sentence)
 {
 	char line[COMPLAINT_MAX] = "harpe-gov: ";
 	size_t used = strlen(line);
 
-	text_escape(sentence, line + used, sizeof(line) - used - 1);
+	escape_for(STDERR_FILENO, sentence, line + used, sizeof(line) - used - 1);
 	strcat(line, "\n");
 	write_whole(STDERR_FILENO, line, strlen(line));
 }

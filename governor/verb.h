@@ -22,6 +22,10 @@ extern const struct verb verb_run, verb_ps, verb_kill, verb_config;
 
 void verb_help(const struct verb *verb, FILE *out);
 
+/* @text escaped into @buf, which it returns, for whoever reads @fd: a terminal may know no UTF-8.
+ */
+const char *escape_for(int fd, const char *text, char *buf, size_t size);
+
 /* Prints "harpe-gov: @sentence" on stderr in one write, unprintable bytes escaped. */
 void complain(const char *sentence);
 

@@ -131,7 +131,7 @@ static const struct line header = { {
 
 static void cell_text(const char *text, char *cell)
 {
-	text_escape(text[0] ? text : "-", cell, sizeof(header.cell[0]));
+	escape_for(STDOUT_FILENO, text[0] ? text : "-", cell, sizeof(header.cell[0]));
 }
 
 static void cell_caller(uint32_t uid, char *cell)

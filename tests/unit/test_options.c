@@ -250,6 +250,9 @@ static const struct {
 	{ "run --name=-x y", 125,
 	  "harpe-gov: --name: \"-x\" is not 1 to 64 of A-Z a-z 0-9 . _ - starting with none of "
 	  ". -\n" },
+	{ "run --report=/no/\u00fc\u202e x", 125,
+	  "harpe-gov: --report: cannot write /no/\u00fc\\xe2\\x80\\xae: No such file or "
+	  "directory\n" },
 	{ "--help 2>&1 >/dev/full #", 1, "harpe-gov: cannot write to standard output\n" },
 };
 

@@ -42,8 +42,8 @@ static void shows_commands(void **state)
 	(void)state;
 	assert_command((char *[]){ NULL }, "");
 	assert_command(STRINGS("python3", "/tmp/out.py"), "python3 /tmp/out.py");
-	assert_command(STRINGS("a\nb", "\x1b[2J", "\xc3\xa9", "\x7f", "", "z"),
-		       "a\\x0ab \\x1b[2J \\xc3\\xa9 \\x7f  z");
+	assert_command(STRINGS("a\nb", "\x1b[2J", "\xc3\xa9", "\xc3", "\x7f", "", "z"),
+		       "a\\x0ab \\x1b[2J \xc3\xa9 \\xc3 \\x7f  z");
 }
 
 static void cuts_long_commands(void **state)
@@ -85,7 +85,9 @@ static void checks_content(void **state)
 	strcpy(q.target, "0123456789abcdef");
 	strcpy(q.command, "a\x1b[2J");
 	assert_int_equal(request_check(&q, &e), -EINVAL);
-	strcpy(q.command, "a b c");
+	strcpy(q.command, "a\xc2\x9b");
+	assert_int_equal(request_check(&q, &e), -EINVAL);
+	strcpy(q.command, "a b \u00fc");
 	q.umask = 01000;
 	assert_int_equal(request_check(&q, &e), -EINVAL);
 	q.umask = 0777;
