@@ -9,15 +9,16 @@
 #include "common/text.h"
 
 const struct limit_info limit_table[LIMIT_COUNT] = {
-	[LIMIT_MEMORY] = { "memory", "memory_bytes", UNIT_SIZE, 8u << 20,
-			   "memory of all its processes together" },
-	[LIMIT_SWAP] = { "swap", "swap_bytes", UNIT_SIZE, 0, "swap on top of the memory" },
-	[LIMIT_CPU] = { "cpu", "cpu_usec_per_sec", UNIT_CPU, USEC_PER_SEC / 1000,
-			"share of CPU time; 100% is one CPU" },
-	[LIMIT_PIDS] = { "pids", "pids", UNIT_COUNT, 1, "processes and threads" },
-	[LIMIT_TIME] = { "time", "time_usec", UNIT_DURATION, 1000, "wall-clock time" },
-	[LIMIT_CPU_TIME] = { "cpu-time", "cpu_time_usec", UNIT_DURATION, 1000,
-			     "CPU time of all its processes together" },
+	[LIMIT_MEMORY] = { "memory", "memory_bytes", UNIT_SIZE, 8u << 20, UINT64_C(512) << 20,
+			   UINT64_C(4) << 30, "memory of all processes together" },
+	[LIMIT_SWAP] = { "swap", "swap_bytes", UNIT_SIZE, 0, 0, 0, "swap on top of the memory" },
+	[LIMIT_CPU] = { "cpu", "cpu_usec_per_sec", UNIT_CPU, USEC_PER_SEC / 1000, USEC_PER_SEC,
+			4 * USEC_PER_SEC, "share of CPU time; 100% is one CPU" },
+	[LIMIT_PIDS] = { "pids", "pids", UNIT_COUNT, 1, 128, 1024, "processes and threads" },
+	[LIMIT_TIME] = { "time", "time_usec", UNIT_DURATION, 1000, 600 * USEC_PER_SEC,
+			 86400 * USEC_PER_SEC, "wall-clock time" },
+	[LIMIT_CPU_TIME] = { "cpu-time", "cpu_time_usec", UNIT_DURATION, 1000, LIMIT_INFINITY,
+			     LIMIT_INFINITY, "CPU time of all processes together" },
 };
 
 void limits_clear(struct limits *l)

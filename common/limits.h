@@ -30,6 +30,7 @@ struct limit_info {
 	const char *json; /* "memory_bytes": the report's member */
 	enum unit_kind unit;
 	uint64_t min;
+	uint64_t standard, ceiling; /* built in: what harpe-gov.conf(5) may replace */
 	const char *help;
 };
 

@@ -261,7 +261,7 @@ static void say_memory(const struct report *r, char *buf, size_t size)
 		 "memory limit of %s reached: the guest was killed (%s kill%s by the kernel, "
 		 "peak %s)",
 		 show(UNIT_SIZE, r->limits.value[LIMIT_MEMORY], &limit),
-		 show(UNIT_COUNT, r->memory_oom_kills, &kills), r->memory_oom_kills == 1 ? "" : "s",
+		 show(UNIT_COUNT, r->memory_oom_kills, &kills), PLURAL(r->memory_oom_kills),
 		 show(UNIT_SIZE, r->memory_peak, &peak));
 }
 

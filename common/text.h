@@ -9,6 +9,9 @@
 
 #include <stddef.h>
 
+/* The end of a word that is counted: "1 guest", "2 guests". */
+#define PLURAL(n) ((n) == 1 ? "" : "s")
+
 struct text {
 	char *buf; /* always NUL-terminated */
 	size_t size, used;

@@ -12,6 +12,8 @@
 
 #include "governor/admission.h"
 
+#include "common/text.h"
+
 static uint64_t memory_of_all(const struct daemon *d)
 {
 	uint64_t sum = 0;
@@ -50,9 +52,9 @@ static int check_quota(const struct run *r, struct error *e)
 	if (run_count_of_caller(r, true) >= a->max_guests)
 		return error_set(
 			e, -EDQUOT,
-			"uid %u has %u guests already, the most that [access%s%s] max-guests "
+			"uid %u has %u guest%s already, the most that [access%s%s] max-guests "
 			"allows; wait for one to end, or use --wait",
-			r->caller.uid, a->max_guests, blank, a->name);
+			r->caller.uid, a->max_guests, PLURAL(a->max_guests), blank, a->name);
 	return 0;
 }
 

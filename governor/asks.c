@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "common/fd.h"
+#include "common/text.h"
 #include "governor/admission.h"
 #include "governor/policy.h"
 #include "governor/run.h"
@@ -35,8 +36,8 @@ static void ask_hello(struct run *r, const struct pair_ask *ask)
 		return;
 	}
 	error_set(&e, -EDQUOT,
-		  "uid %u has %u connections already, the most that max-connections allows",
-		  r->caller.uid, a->max_connections);
+		  "uid %u has %u connection%s already, the most that max-connections allows",
+		  r->caller.uid, a->max_connections, PLURAL(a->max_connections));
 	run_refuse(r, PAIR_HELLO, &e);
 }
 

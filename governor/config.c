@@ -99,16 +99,6 @@ struct parser {
 	struct origin origin[SLOTS][KEYS_MAX];
 };
 
-static const uint64_t built_in[LIMIT_COUNT][2] = {
-	/* default, ceiling */
-	[LIMIT_MEMORY] = { UINT64_C(512) << 20, UINT64_C(4) << 30 },
-	[LIMIT_SWAP] = { 0, 0 },
-	[LIMIT_CPU] = { USEC_PER_SEC, 4 * USEC_PER_SEC },
-	[LIMIT_PIDS] = { 128, 1024 },
-	[LIMIT_TIME] = { 600 * USEC_PER_SEC, 86400 * USEC_PER_SEC },
-	[LIMIT_CPU_TIME] = { LIMIT_INFINITY, LIMIT_INFINITY },
-};
-
 static void access_defaults(struct access *a)
 {
 	*a = (struct access){ .max_guests = 64, .max_connections = 128 };
@@ -125,8 +115,8 @@ void config_defaults(struct config *c)
 	};
 	access_defaults(&c->access[0]);
 	for (int i = 0; i < LIMIT_COUNT; i++) {
-		c->defaults.value[i] = built_in[i][0];
-		c->ceiling.value[i] = built_in[i][1];
+		c->defaults.value[i] = limit_table[i].standard;
+		c->ceiling.value[i] = limit_table[i].ceiling;
 	}
 }
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "common/text.h"
 #include "governor/cgroup.h"
 #include "governor/confine.h"
 #include "governor/holder.h"
@@ -274,7 +275,7 @@ static int on_stop_timeout(sd_event_source *source, uint64_t usec, void *userdat
 
 	(void)source;
 	(void)usec;
-	journal_error("%u guests have not ended in time", d->n_runs);
+	journal_error("%u guest%s did not end in time", d->n_runs, PLURAL(d->n_runs));
 	return sd_event_exit(d->event, 0);
 }
 

@@ -67,9 +67,8 @@ int identity_lease(struct identity_pool *p, uint32_t *ret_uid, struct error *e)
 {
 	if (p->n_free == 0)
 		return error_set(e, -EUSERS,
-				 "all %u uids of the pool are in use; wait for a guest to end, use "
-				 "--wait, or "
-				 "raise [pool] count",
+				 "no uid of the pool's %u is free; wait for a guest to end, use "
+				 "--wait, or raise [pool] count",
 				 p->count);
 	*ret_uid = p->ring[p->head];
 	p->head = (p->head + 1) % p->count;

@@ -23,11 +23,6 @@ static const char *option_value(const struct option *o)
 	return o->limit ? unit_values[o->limit->unit] : o->value;
 }
 
-static const char *option_help(const struct option *o)
-{
-	return o->limit ? o->limit->help : o->help;
-}
-
 /* The index of the option whose name is the first @len bytes of @name; -1 when there is none. */
 static int find_option(const struct option_set *set, const char *name, size_t len)
 {
@@ -107,20 +102,24 @@ int options_parse(const struct option_set *set, char **argv, const char *values[
 	return 0;
 }
 
-static void help_line(const char *name, const char *value, const char *help, FILE *out)
+static void help_line(const struct option *o, FILE *out)
 {
-	char left[40];
+	const char *value = option_value(o);
+	char left[40], standard[32];
 
-	snprintf(left, sizeof(left), "--%s%s%s", name, value ? "=" : "", value ? value : "");
-	fprintf(out, "  %-21s %s\n", left, help);
+	snprintf(left, sizeof(left), "--%s%s%s", option_name(o), value ? "=" : "",
+		 value ? value : "");
+	fprintf(out, "  %-21s %s", left, o->limit ? o->limit->help : o->help);
+	if (o->limit)
+		fprintf(out, " (default %s)",
+			unit_format(o->limit->unit, o->limit->standard, standard,
+				    sizeof(standard)));
+	fputc('\n', out);
 }
 
 void options_help(const struct option_set *set, FILE *out)
 {
-	for (size_t i = 0; i < set->n_options; i++) {
-		const struct option *o = &set->options[i];
-
-		help_line(option_name(o), option_value(o), option_help(o), out);
-	}
+	for (size_t i = 0; i < set->n_options; i++)
+		help_line(&set->options[i], out);
 	fprintf(out, "  %-21s %s\n", "-h, --help", "show this help");
 }

@@ -391,7 +391,7 @@ const struct verb verb_run = {
 	.name = "run",
 	.operands = "[OPTION...] [--] COMMAND [ARGUMENT...]",
 	.summary = "Run COMMAND as a guest: limited, under its own uid, without network",
-	.details = "Limits that are not given come from harpe-gov.conf(5).\n"
+	.details = "The defaults are those that are built in; harpe-gov.conf(5) may say others.\n"
 		   "Exit status: the command's own; of a signal if the command died of one;\n"
 		   "124 a limit ended it, 125 the governor failed, 126 COMMAND cannot be run,\n"
 		   "127 COMMAND was not found. The report tells these from the command's own.\n",

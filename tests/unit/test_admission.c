@@ -153,7 +153,7 @@ static void goes_by_the_callers_section(void **state)
 	bob = add(h, RUN_CONNECTED, BOB, MIB);
 	carol = add(h, RUN_CONNECTED, CAROL, MIB);
 	assert_kept_out(alice, -EDQUOT,
-			"uid 1001 has 1 guests already, the most that [access few] max-guests "
+			"uid 1001 has 1 guest already, the most that [access few] max-guests "
 			"allows; wait for one to end, or use --wait");
 	assert_admitted(bob);
 	assert_kept_out(carol, -EACCES, "uid 1003 may run no guests, says [access no] max-guests");

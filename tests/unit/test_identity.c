@@ -61,7 +61,7 @@ static void assert_exhausted(struct identity_pool *p)
 
 	assert_int_equal(identity_n_free(p), 0);
 	assert_int_equal(identity_lease(p, &uid, &e), -EUSERS);
-	assert_string_equal(e.text, "all 5 uids of the pool are in use; wait for a guest to end, "
+	assert_string_equal(e.text, "no uid of the pool's 5 is free; wait for a guest to end, "
 				    "use --wait, or raise [pool] count");
 	assert_int_equal(uid, 4711);
 }

@@ -150,6 +150,21 @@ static void helps_in_80_columns(void **state)
 	}
 }
 
+static void tells_what_is_built_in(void **state)
+{
+	_cleanup_free_ char *text = help_of(&verb_run);
+
+	(void)state;
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		char standard[32], wanted[96];
+
+		snprintf(wanted, sizeof(wanted), "%s (default %s)\n", limit_table[i].help,
+			 unit_format(limit_table[i].unit, limit_table[i].standard, standard,
+				     sizeof(standard)));
+		assert_mentions(text, "", wanted, "");
+	}
+}
+
 static void is_documented(void **state)
 {
 	_cleanup_free_ char *page = source_text("man/harpe-gov.1.scd");
@@ -311,6 +326,7 @@ int main(void)
 		cmocka_unit_test(refuses),
 		cmocka_unit_test(knows_help),
 		cmocka_unit_test(helps_in_80_columns),
+		cmocka_unit_test(tells_what_is_built_in),
 		cmocka_unit_test(is_documented),
 		cmocka_unit_test(documents_nothing_else),
 		cmocka_unit_test(program_helps),
