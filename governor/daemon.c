@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,6 @@
 #include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
@@ -43,20 +41,16 @@ static int cgroup_id(const char *path, uint64_t *ret, struct error *e)
 	struct stat st;
 
 	if (stat(path, &st) < 0)
-		return error_errno(e, -ESTALE, "%s: systemd has not made this slice (%s)", path,
-				   strerror(errno));
+		return error_set(e, -ESTALE,
+				 "%s: systemd has not made this slice: systemctl start " SLICE
+				 " " DROP_SLICE,
+				 path);
 	*ret = st.st_ino;
 	return 0;
 }
 
 int daemon_find_slices(struct daemon *d, struct error *e)
 {
-	struct statfs fs;
-
-	if (statfs(CGROUP_ROOT, &fs) < 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
-		return error_set(e, -ENOSYS,
-				 CGROUP_ROOT " is not cgroup v2; boot with "
-					     "systemd.unified_cgroup_hierarchy=1");
 	snprintf(d->slice_path, sizeof(d->slice_path), CGROUP_ROOT "/" SLICE);
 	snprintf(d->profile_path, sizeof(d->profile_path), CGROUP_ROOT "/" SLICE "/" DROP_SLICE);
 	d->policy = (struct firewall_policy){
@@ -437,6 +431,10 @@ static int set_up(struct daemon *d, const struct passed *passed, struct error *e
 	if (r == 0)
 		r = daemon_find_slices(d, e);
 	if (r == 0)
+		r = scopes_new(d->event, &d->scopes, e);
+	if (r == 0)
+		r = scopes_check_ip_rules(d->scopes, e);
+	if (r == 0)
 		r = set_up_firewall(d, passed->firewall, e);
 	if (r == 0)
 		r = sweep_slice(d->profile_path, e);
@@ -446,10 +444,6 @@ static int set_up(struct daemon *d, const struct passed *passed, struct error *e
 		r = confine_compile(&d->filter, e);
 	if (r == 0)
 		r = confine_drop_bounding_set(e);
-	if (r == 0)
-		r = scopes_new(d->event, &d->scopes, e);
-	if (r == 0)
-		r = scopes_check_ip_rules(d->scopes, e);
 	return r == 0 ? add_sources(d, passed->listener, e) : r;
 }
 

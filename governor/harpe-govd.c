@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The daemon's entry point: started by harpe-gov.service and harpe-gov-firewall.service. */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
-#include <unistd.h>
 
 #include "common/fd.h"
 #include "governor/access.h"
 #include "governor/daemon.h"
 #include "governor/overlap.h"
+#include "governor/preflight.h"
 
 static int serve(struct error *e)
 {
-	return geteuid() == 0
-		       ? daemon_serve(e)
-		       : error_set(e, -EPERM, "must be started as root, by harpe-gov.service");
+	int r = preflight_check(false, e);
+
+	return r < 0 ? r : daemon_serve(e);
 }
 
 static int load_firewall(struct error *e)
 {
-	return geteuid() == 0 ? daemon_load_firewall_once(e)
-			      : error_set(e, -EPERM, "must be started as root");
+	int r = preflight_check(true, e);
+
+	return r < 0 ? r : daemon_load_firewall_once(e);
 }
 
 static int check_config(struct error *e)
