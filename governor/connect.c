@@ -2,20 +2,34 @@
 #include "governor/connect.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "common/fd.h"
+#include "common/state.h"
 
-/* What the user can do about it. */
+#define PATIENCE_MSEC 4000 /* until there is a daemon behind the socket */
+#define PAUSE_MSEC    50
+
+/* ---- what the user can do about it ---- */
+
+static int is_booted(void)
+{
+	return access("/run/systemd/system", F_OK) == 0;
+}
+
 static const struct {
 	int number;
 	const char *remedy;
 } remedies[] = {
-	{ ENOENT, "the daemon is not running: systemctl start harpe-gov.socket" },
-	{ ECONNREFUSED, "the daemon is not running: systemctl start harpe-gov.socket" },
+	{ ENOENT, "it is not there: systemctl start harpe-gov.socket" },
+	{ ECONNREFUSED, "nobody listens there: systemctl start harpe-gov.socket" },
 	{ EACCES,
 	  "no permission: join group harpe-gov (usermod -aG harpe-gov USER, as root), then log "
 	  "in again or restart the service" },
@@ -23,11 +37,77 @@ static const struct {
 
 static int refuse_connect(const char *path, int number, struct error *e)
 {
+	if (number == ENOENT && !is_booted())
+		return error_set(e, -number,
+				 "cannot connect to %s: systemd is not running here (no "
+				 "/run/systemd/system), and without it there is no harpe-gov",
+				 path);
 	for (size_t i = 0; i < ARRAY_SIZE(remedies); i++)
 		if (remedies[i].number == number)
 			return error_set(e, -number, "cannot connect to %s: %s", path,
 					 remedies[i].remedy);
 	return error_errno(e, -number, "cannot connect to %s", path);
+}
+
+static int refuse_absent(const char *refusal, struct error *e)
+{
+	if (refusal[0])
+		return error_set(e, -ENOTCONN, "harpe-gov.service does not start: %s", refusal);
+	return error_set(
+		e, -ENOTCONN,
+		"harpe-gov.service is not running: see systemctl status harpe-gov.service, "
+		"then systemctl start harpe-gov.service");
+}
+
+/* ---- connecting ---- */
+
+/* The state file lies beside the socket. */
+static int state_path(const char *socket, char *path, size_t size)
+{
+	const char *slash = strrchr(socket, '/');
+	int len = slash ? (int)(slash - socket) + 1 : 0;
+	const char *name = strrchr(STATE_FILE, '/') + 1;
+
+	return (size_t)snprintf(path, size, "%.*s%s", len, socket, name) < size;
+}
+
+static enum state look(const char *socket, char refusal[ERROR_TEXT_MAX])
+{
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path) + sizeof(STATE_FILE)];
+
+	refusal[0] = '\0';
+	return state_path(socket, path, sizeof(path)) ? state_read(path, refusal, ERROR_TEXT_MAX)
+						      : STATE_UNKNOWN;
+}
+
+/* systemd starts the daemon when somebody connects, which takes a moment; nothing was said yet that
+ * a later daemon could act on. Where the state is unknown, waiting is all there is. */
+static int wait_daemon(const char *socket, int patience_msec, struct error *e)
+{
+	char refusal[ERROR_TEXT_MAX];
+
+	while (look(socket, refusal) == STATE_ABSENT) {
+		if (patience_msec <= 0)
+			return refuse_absent(refusal, e);
+		poll(NULL, 0, PAUSE_MSEC);
+		patience_msec -= PAUSE_MSEC;
+	}
+	return 0;
+}
+
+/* A full queue of callers makes connect(2) wait; not for ever when nobody takes them. */
+static int connect_in_time(int sock, const struct sockaddr_un *address, struct error *e)
+{
+	struct timeval patience = { .tv_sec = PATIENCE_MSEC / 1000 }, none = { 0 };
+	int r;
+
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	do
+		r = connect(sock, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno
+											  : 0;
+	while (r == -EINTR || (r == -EAGAIN && wait_daemon(address->sun_path, 0, e) == 0));
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof(none));
+	return r == 0 || r == -EAGAIN ? r : refuse_connect(address->sun_path, -r, e);
 }
 
 int connect_daemon(const char *path, struct error *e)
@@ -42,12 +122,10 @@ int connect_daemon(const char *path, struct error *e)
 	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (sock < 0)
 		return error_errno(e, -errno, "cannot make a socket");
-	do
-		r = connect(sock, (const struct sockaddr *)&address, sizeof(address));
-	while (r < 0 && errno == EINTR);
-	if (r < 0)
-		return refuse_connect(path, errno, e);
-	return TAKE_FD(sock);
+	r = connect_in_time(sock, &address, e);
+	if (r == 0)
+		r = wait_daemon(path, PATIENCE_MSEC, e);
+	return r < 0 ? r : TAKE_FD(sock);
 }
 
 int send_request(int sock, enum wire_type type, const struct request *q, const int *fds,

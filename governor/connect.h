@@ -8,7 +8,9 @@
 #include "common/request.h"
 #include "common/wire.h"
 
-/* A connection to the daemon that listens at @path. Returns the descriptor or a negative errno. */
+/* A connection to the daemon that serves at @path, within 5 s. Returns the descriptor or a negative
+ * errno: the sentence says which door is missing (no socket, no permission, no daemon behind it).
+ */
 int connect_daemon(const char *path, struct error *e);
 
 /* Sends @q as @type. A peer that closed already is no failure here: what it said before is still to

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "common/state.h"
 #include "common/text.h"
 #include "governor/cgroup.h"
 #include "governor/confine.h"
@@ -458,8 +459,11 @@ static void give_firewall_back(struct daemon *d)
 
 static int loop(struct daemon *d, struct error *e)
 {
+	_cleanup_close_ int state = state_hold(STATE_FILE, e);
 	int r;
 
+	if (state < 0)
+		return state;
 	sd_notify(0, "READY=1");
 	start_pin(d);
 	if (identity_n_quarantined(d->pool) > 0)

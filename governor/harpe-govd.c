@@ -7,16 +7,22 @@
 #include <systemd/sd-daemon.h>
 
 #include "common/fd.h"
+#include "common/state.h"
 #include "governor/access.h"
 #include "governor/daemon.h"
 #include "governor/overlap.h"
 #include "governor/preflight.h"
 
+/* Whoever wants to run a guest meanwhile is told what the service manager is told. */
 static int serve(struct error *e)
 {
 	int r = preflight_check(false, e);
 
-	return r < 0 ? r : daemon_serve(e);
+	if (r == 0)
+		r = daemon_serve(e);
+	if (r < 0 && getenv("NOTIFY_SOCKET"))
+		state_refuse(STATE_FILE, e->text);
+	return r;
 }
 
 static int load_firewall(struct error *e)

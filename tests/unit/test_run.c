@@ -13,9 +13,12 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <termios.h>
+#include <time.h>
 
+#include "common/state.h"
 #include "tests/unit/fake.h"
 
 static void start_run(struct client *c, const struct fake *f, const char *const args[])
@@ -485,8 +488,85 @@ static void says_when_there_is_no_daemon(void **state)
 	unlink(f->socket);
 	start_run(&c, f, ARGS("guest"));
 	client_expect(&c, 125);
-	assert_non_null(strstr(c.err_text, "systemctl start harpe-gov.socket\n"));
+	assert_non_null(strstr(c.err_text, access("/run/systemd/system", F_OK) == 0
+						   ? "systemctl start harpe-gov.socket\n"
+						   : "systemd is not running here"));
 	f->listener = -1;
+}
+
+static void put_state(const struct fake *f, char path[80], const char *sentence)
+{
+	snprintf(path, 80, "%s/state", f->dir);
+	state_refuse(path, sentence);
+}
+
+/* systemd listens, so that the connection comes about; nothing is sent into it. */
+static void says_why_nobody_takes_the_connection(void **state)
+{
+	struct fake *f = *state;
+	time_t begin = time(NULL);
+	char path[80], byte;
+	struct client c;
+	int sock;
+
+	put_state(f, path, "no \033 here");
+	start_run(&c, f, ARGS("guest"));
+	client_expect(&c, 125);
+	assert_non_null(strstr(c.err_text, "nothing ran: harpe-gov.service does not start: "
+					   "no \\x1b here\n"));
+	assert_true(time(NULL) - begin <= 5);
+	sock = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_int_equal(recv(sock, &byte, 1, 0), 0);
+	close(sock);
+	unlink(path);
+}
+
+static void does_not_wait_in_a_full_queue_without_a_daemon(void **state)
+{
+	struct fake *f = *state;
+	int waiting[16];
+	struct client c;
+	char path[80];
+
+	assert_int_equal(listen(f->listener, 0), 0);
+	put_state(f, path, "");
+	for (size_t i = 0; i < ARRAY_SIZE(waiting); i++) {
+		struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+		strcpy(address.sun_path, f->socket);
+		waiting[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		(void)connect(waiting[i], (const struct sockaddr *)&address, sizeof(address));
+	}
+	start_run(&c, f, ARGS("guest"));
+	client_expect(&c, 125);
+	assert_non_null(strstr(c.err_text, "harpe-gov.service is not running"));
+	for (size_t i = 0; i < ARRAY_SIZE(waiting); i++)
+		close(waiting[i]);
+	unlink(path);
+}
+
+static void waits_for_a_daemon_that_is_being_started(void **state)
+{
+	struct fake *f = *state;
+	struct client c;
+	struct call call;
+	struct report r;
+	char path[80];
+	int held;
+
+	put_state(f, path, "not yet");
+	start_run(&c, f, ARGS("guest"));
+	usleep(300000);
+	held = state_hold(path, NULL);
+	assert_true(held >= 0);
+	fake_take(f, &call);
+	report_ended(&r, ENDED_EXITED);
+	r.exit_code = 3;
+	fake_report(call.sock, &r);
+	client_expect(&c, 3);
+	fake_drop(&call);
+	close(held);
+	unlink(path);
 }
 
 /* ---- signals to the client ---- */
@@ -1005,6 +1085,9 @@ int main(void)
 		RUN_TEST(reports_a_lost_governor),
 		RUN_TEST(takes_nonsense_for_a_lost_governor),
 		RUN_TEST(says_when_there_is_no_daemon),
+		RUN_TEST(says_why_nobody_takes_the_connection),
+		RUN_TEST(does_not_wait_in_a_full_queue_without_a_daemon),
+		RUN_TEST(waits_for_a_daemon_that_is_being_started),
 		RUN_TEST(passes_signals_on),
 		RUN_TEST(closes_the_connection_when_killed),
 		RUN_TEST(can_be_ended_when_stuck),
