@@ -9,16 +9,105 @@
 #include "common/text.h"
 
 const struct limit_info limit_table[LIMIT_COUNT] = {
-	[LIMIT_MEMORY] = { "memory", "memory_bytes", UNIT_SIZE, 8u << 20, UINT64_C(512) << 20,
-			   UINT64_C(4) << 30, "memory of all processes together" },
-	[LIMIT_SWAP] = { "swap", "swap_bytes", UNIT_SIZE, 0, 0, 0, "swap on top of the memory" },
-	[LIMIT_CPU] = { "cpu", "cpu_usec_per_sec", UNIT_CPU, USEC_PER_SEC / 1000, USEC_PER_SEC,
-			4 * USEC_PER_SEC, "share of CPU time; 100% is one CPU" },
-	[LIMIT_PIDS] = { "pids", "pids", UNIT_COUNT, 1, 128, 1024, "processes and threads" },
-	[LIMIT_TIME] = { "time", "time_usec", UNIT_DURATION, 1000, 600 * USEC_PER_SEC,
-			 86400 * USEC_PER_SEC, "wall-clock time" },
-	[LIMIT_CPU_TIME] = { "cpu-time", "cpu_time_usec", UNIT_DURATION, 1000, LIMIT_INFINITY,
-			     LIMIT_INFINITY, "CPU time of all processes together" },
+	[LIMIT_MEMORY] = {
+		.name = "memory",
+		.json = "memory_bytes",
+		.unit = UNIT_SIZE,
+		.min = 8u << 20,
+		.max = LIMIT_INFINITY,
+		.idle = LIMIT_UNSET,
+		.standard = UINT64_C(512) << 20,
+		.ceiling = UINT64_C(4) << 30,
+		.help = "memory of all processes together",
+	},
+	[LIMIT_SWAP] = {
+		.name = "swap",
+		.json = "swap_bytes",
+		.unit = UNIT_SIZE,
+		.min = 0,
+		.max = LIMIT_INFINITY,
+		.idle = LIMIT_UNSET,
+		.standard = 0,
+		.ceiling = 0,
+		.help = "swap on top of the memory",
+	},
+	[LIMIT_CPU] = {
+		.name = "cpu",
+		.json = "cpu_usec_per_sec",
+		.unit = UNIT_CPU,
+		.min = USEC_PER_SEC / 1000,
+		.max = LIMIT_INFINITY,
+		.idle = LIMIT_UNSET,
+		.standard = USEC_PER_SEC,
+		.ceiling = 4 * USEC_PER_SEC,
+		.help = "share of CPU time; 100% is one CPU",
+	},
+	[LIMIT_PIDS] = {
+		.name = "pids",
+		.json = "pids",
+		.unit = UNIT_COUNT,
+		.min = 1,
+		.max = LIMIT_INFINITY,
+		.idle = LIMIT_UNSET,
+		.standard = 128,
+		.ceiling = 1024,
+		.help = "processes and threads",
+	},
+	[LIMIT_TIME] = {
+		.name = "time",
+		.json = "time_usec",
+		.unit = UNIT_DURATION,
+		.min = 1000,
+		.max = LIMIT_INFINITY,
+		.idle = LIMIT_UNSET,
+		.standard = 600 * USEC_PER_SEC,
+		.ceiling = 86400 * USEC_PER_SEC,
+		.help = "wall-clock time",
+	},
+	[LIMIT_CPU_TIME] = {
+		.name = "cpu-time",
+		.json = "cpu_time_usec",
+		.unit = UNIT_DURATION,
+		.min = 1000,
+		.max = LIMIT_INFINITY,
+		.idle = LIMIT_UNSET,
+		.standard = LIMIT_INFINITY,
+		.ceiling = LIMIT_INFINITY,
+		.help = "CPU time of all processes together",
+	},
+	[LIMIT_IO_WEIGHT] = {
+		.name = "io-weight",
+		.json = "io_weight",
+		.unit = UNIT_COUNT,
+		.min = 1,
+		.max = 10000,
+		.idle = IO_WEIGHT_DEFAULT,
+		.standard = IO_WEIGHT_DEFAULT,
+		.ceiling = IO_WEIGHT_DEFAULT,
+		.help = "share of disk time",
+	},
+	[LIMIT_IO_READ] = {
+		.name = "io-read",
+		.json = "io_read_bytes_per_sec",
+		.unit = UNIT_RATE,
+		.min = 4096,
+		.max = LIMIT_INFINITY,
+		.idle = LIMIT_INFINITY,
+		.standard = LIMIT_INFINITY,
+		.ceiling = LIMIT_INFINITY,
+		.help = "bytes read per second",
+	},
+	[LIMIT_IO_WRITE] = {
+		.name = "io-write",
+		.json = "io_write_bytes_per_sec",
+		.unit = UNIT_RATE,
+		.min = 4096,
+		.max = LIMIT_INFINITY,
+		.idle = LIMIT_INFINITY,
+		.standard = LIMIT_INFINITY,
+		.ceiling = LIMIT_INFINITY,
+		.help = "bytes written per second",
+	},
 };
 
 void limits_clear(struct limits *l)
@@ -45,7 +134,7 @@ static int refuse_text(const struct limit_info *info, const char *text, int r, s
 int limit_parse(enum limit limit, const char *text, uint64_t *ret, struct error *e)
 {
 	const struct limit_info *info = &limit_table[limit];
-	char shown[72], min[32];
+	char shown[72], bound[32];
 	uint64_t v;
 	int r;
 
@@ -55,7 +144,11 @@ int limit_parse(enum limit limit, const char *text, uint64_t *ret, struct error 
 	if (v < info->min)
 		return error_set(e, -ERANGE, "%s: \"%s\" is too little: %s is the least",
 				 info->name, text_escape(text, shown, sizeof(shown)),
-				 unit_format(info->unit, info->min, min, sizeof(min)));
+				 unit_format(info->unit, info->min, bound, sizeof(bound)));
+	if (v > info->max)
+		return error_set(e, -ERANGE, "%s: \"%s\" is too much: %s is the most", info->name,
+				 text_escape(text, shown, sizeof(shown)),
+				 unit_format(info->unit, info->max, bound, sizeof(bound)));
 	*ret = v;
 	return 0;
 }
@@ -79,22 +172,44 @@ static void cpu_max_text(uint64_t quota, char *buf, size_t size)
 		 period);
 }
 
+/* How the kernel is told a number; LIMIT_INFINITY is @none. */
+static const struct kernel_text {
+	const char *before, *after, *none;
+} kernel_texts[LIMIT_COUNT] = {
+	[LIMIT_MEMORY] = { "memory.max=", "", "memory.max=max" },
+	[LIMIT_SWAP] = { "memory.swap.max=", "", "memory.swap.max=max" },
+	[LIMIT_PIDS] = { "pids.max=", "", "pids.max=max" },
+	[LIMIT_IO_WEIGHT] = { "io.weight=\"default ", "\"", "nothing" },
+	[LIMIT_IO_READ] = { "io.max=\"rbps=", "\" for each disk", "nothing" },
+	[LIMIT_IO_WRITE] = { "io.max=\"wbps=", "\" for each disk", "nothing" },
+};
+
 const char *limit_kernel_text(enum limit limit, uint64_t value, char *buf, size_t size)
 {
-	static const char *const files[LIMIT_COUNT] = {
-		[LIMIT_MEMORY] = "memory.max",
-		[LIMIT_SWAP] = "memory.swap.max",
-		[LIMIT_PIDS] = "pids.max",
-	};
+	const struct kernel_text *t = &kernel_texts[limit];
 
 	if (limit == LIMIT_CPU)
 		cpu_max_text(value, buf, size);
-	else if (!files[limit])
+	else if (!t->before)
 		snprintf(buf, size, "%s",
 			 value == LIMIT_INFINITY ? "nothing" : "a timer of the supervisor");
 	else if (value == LIMIT_INFINITY)
-		snprintf(buf, size, "%s=max", files[limit]);
+		snprintf(buf, size, "%s", t->none);
 	else
-		snprintf(buf, size, "%s=%" PRIu64, files[limit], value);
+		snprintf(buf, size, "%s%" PRIu64 "%s", t->before, value, t->after);
 	return buf;
+}
+
+uint32_t limits_untold(const struct limits *asked, const struct limits *granted)
+{
+	uint32_t untold = 0;
+
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		uint64_t idle = limit_table[i].idle;
+
+		if (granted->value[i] == idle &&
+		    (asked->value[i] == LIMIT_UNSET || idle == LIMIT_INFINITY))
+			untold |= 1u << i;
+	}
+	return untold;
 }

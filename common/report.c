@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "common/report.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <signal.h>
@@ -60,6 +62,17 @@ const struct wire_field report_fields[] = {
 	FIELD(29, WIRE_U64, limits.value[LIMIT_CPU_TIME]),
 	FIELD(30, WIRE_STRING, error),
 	FIELD(31, WIRE_U64, memory_limit_hits),
+	FIELD(32, WIRE_U64, limits.value[LIMIT_IO_WEIGHT]),
+	FIELD(33, WIRE_U64, limits.value[LIMIT_IO_READ]),
+	FIELD(34, WIRE_U64, limits.value[LIMIT_IO_WRITE]),
+	FIELD(35, WIRE_BYTES, asked),
+	FIELD(36, WIRE_U64, swap_peak),
+	FIELD(37, WIRE_U64, memory_anon),
+	FIELD(38, WIRE_U64, memory_shmem),
+	FIELD(39, WIRE_U64, memory_cache),
+	FIELD(40, WIRE_U64, io_read),
+	FIELD(41, WIRE_U64, io_written),
+	WIRE_ORIGINS(128, struct report, origins),
 };
 const size_t report_n_fields = ARRAY_SIZE(report_fields);
 
@@ -71,6 +84,7 @@ void report_clear(struct report *r)
 			memcpy((char *)r + report_fields[i].offset, &(uint64_t){ REPORT_UNKNOWN },
 			       sizeof(uint64_t));
 	limits_clear(&r->limits);
+	limits_clear(&r->asked);
 }
 
 /* ---- JSON ---- */
@@ -134,23 +148,47 @@ static json_t *member_scope(const struct report *r, size_t offset)
 	return make_text(scope);
 }
 
-static json_t *member_limits(const struct report *r, size_t offset)
+static json_t *make_limit(uint64_t value)
+{
+	return value == LIMIT_INFINITY ? json_string("max") : make_number(value);
+}
+
+/* One member per limit, by @make. */
+static json_t *each_limit(const struct report *r, json_t *(*make)(const struct report *, int))
 {
 	json_t *object = json_object();
 	int failed = 0;
 
-	(void)offset;
-	for (int i = 0; i < LIMIT_COUNT; i++) {
-		uint64_t value = r->limits.value[i];
-
-		failed |= json_object_set_new(object, limit_table[i].json,
-					      value == LIMIT_INFINITY ? json_string("max")
-								      : make_number(value));
-	}
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		failed |= json_object_set_new(object, limit_table[i].json, make(r, i));
 	if (!failed)
 		return object;
 	json_decref(object);
 	return NULL;
+}
+
+static json_t *limit_in_force(const struct report *r, int limit)
+{
+	return make_limit(r->limits.value[limit]);
+}
+
+static json_t *limit_details(const struct report *r, int limit)
+{
+	return json_pack("{s:o, s:o, s:o}", "asked", make_limit(r->asked.value[limit]), "effective",
+			 make_limit(r->limits.value[limit]), "origin",
+			 make_text(r->origins.text[limit]));
+}
+
+static json_t *member_limits(const struct report *r, size_t offset)
+{
+	(void)offset;
+	return each_limit(r, limit_in_force);
+}
+
+static json_t *member_details(const struct report *r, size_t offset)
+{
+	(void)offset;
+	return each_limit(r, limit_details);
 }
 
 struct member {
@@ -187,12 +225,19 @@ static const struct member members[] = {
 	MEMBER("memory", "peak_bytes", member_number, memory_peak),
 	MEMBER("memory", "oom_kills", member_number, memory_oom_kills),
 	MEMBER("memory", "limit_hits", member_number, memory_limit_hits),
+	MEMBER("memory", "swap_peak_bytes", member_number, swap_peak),
+	MEMBER("memory", "anon_bytes", member_number, memory_anon),
+	MEMBER("memory", "shmem_bytes", member_number, memory_shmem),
+	MEMBER("memory", "cache_bytes", member_number, memory_cache),
+	MEMBER("io", "read_bytes", member_number, io_read),
+	MEMBER("io", "written_bytes", member_number, io_written),
 	MEMBER("pids", "peak", member_number, pids_peak),
 	MEMBER("pids", "refused_forks", member_number, pids_refused),
 	MEMBER("pids", "left_at_end", member_number, left_processes),
 	MEMBER("drops", "uid", member_number, drops_uid),
 	MEMBER("drops", "slice", member_number, drops_slice),
 	MEMBER(NULL, "limits", member_limits, limits),
+	MEMBER(NULL, "limit_details", member_details, limits),
 	MEMBER(NULL, "error", member_text, error),
 };
 
@@ -216,19 +261,90 @@ static char *dump_line(const json_t *root)
 	return line;
 }
 
-char *report_json(const struct report *r)
+/* NULL when out of memory. */
+static json_t *report_object(const struct report *r)
 {
 	json_t *root = json_object();
-	char *line = NULL;
 	int failed = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
 		failed |= json_object_set_new(group_object(root, members[i].group), members[i].key,
 					      members[i].make(r, members[i].offset));
 	if (!failed)
-		line = dump_line(root);
+		return root;
+	json_decref(root);
+	return NULL;
+}
+
+char *report_json(const struct report *r)
+{
+	json_t *root = report_object(r);
+	char *line = root ? dump_line(root) : NULL;
+
 	json_decref(root);
 	return line;
+}
+
+/* ---- flat ---- */
+
+struct flat {
+	report_take take;
+	void *userdata;
+	char name[128];
+};
+
+/* Appends "_KEY" in upper case to the name, @used long; returns its length. */
+static size_t name_member(struct flat *f, size_t used, const char *key)
+{
+	if (used > 0 && used < sizeof(f->name) - 1)
+		f->name[used++] = '_';
+	for (; *key && used < sizeof(f->name) - 1; key++)
+		f->name[used++] = (char)toupper((unsigned char)*key);
+	f->name[used] = '\0';
+	return used;
+}
+
+static void take_value(struct flat *f, const json_t *value)
+{
+	char number[32];
+
+	if (json_is_string(value)) {
+		f->take(f->userdata, f->name, json_string_value(value));
+	} else if (json_is_integer(value)) {
+		snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT,
+			 json_integer_value(value));
+		f->take(f->userdata, f->name, number);
+	} else if (json_is_boolean(value)) {
+		f->take(f->userdata, f->name, json_is_true(value) ? "true" : "false");
+	}
+}
+
+static void flatten(struct flat *f, size_t used, json_t *object)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(object, key, value)
+	{
+		size_t now = name_member(f, used, key);
+
+		if (json_is_object(value))
+			flatten(f, now, value); /* as deep as the members: two */
+		else
+			take_value(f, value);
+	}
+}
+
+int report_flat(const struct report *r, report_take take, void *userdata)
+{
+	struct flat f = { .take = take, .userdata = userdata };
+	json_t *root = report_object(r);
+
+	if (!root)
+		return -ENOMEM;
+	flatten(&f, 0, root);
+	json_decref(root);
+	return 0;
 }
 
 /* ---- the sentence ---- */

@@ -52,11 +52,16 @@ struct report {
 	uint64_t memory_peak;	    /* memory.peak, page cache included */
 	uint64_t memory_oom_kills;  /* memory.events, oom_kill: by whatever limit, or the host's */
 	uint64_t memory_limit_hits; /* memory.events.local, oom: of the guest's own limit */
-	uint64_t pids_peak;	    /* pids.peak */
-	uint64_t pids_refused;	    /* pids.events, max: forks refused */
-	uint64_t left_processes;    /* alive when the first process had ended, and killed */
+	uint64_t swap_peak;	    /* memory.swap.peak */
+	uint64_t memory_anon, memory_shmem, memory_cache; /* the largest seen: governor/sample.h */
+	uint64_t io_read, io_written;	 /* io.stat, bytes, the sum over all disks */
+	uint64_t pids_peak;		 /* pids.peak */
+	uint64_t pids_refused;		 /* pids.events, max: forks refused */
+	uint64_t left_processes;	 /* alive when the first process had ended, and killed */
 	uint64_t drops_uid, drops_slice; /* packets, per layer */
 	struct limits limits;		 /* in force: the smallest on the way up to the root */
+	struct limits asked;		 /* by the request or by default */
+	struct limit_origins origins;	 /* of what is in force */
 	char error[ERROR_TEXT_MAX];	 /* "" = none */
 };
 
@@ -68,6 +73,12 @@ void report_clear(struct report *r);
 
 /* The JSON text with a trailing newline; to be freed. NULL when out of memory. */
 char *report_json(const struct report *r);
+
+/* Hands every member that is known to @take, one by one: the name is the members' names on the way
+ * down, in upper case and joined by "_", such as MEMORY_PEAK_BYTES; the text is as in JSON, without
+ * quotes. -ENOMEM. */
+typedef void (*report_take)(void *userdata, const char *name, const char *text);
+int report_flat(const struct report *r, report_take take, void *userdata);
 
 /* The one line for people, without "harpe-gov: " and newline, when the reason is not "the program
  * ended"; returns NULL then, else @buf. */

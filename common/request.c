@@ -37,6 +37,9 @@ const struct wire_field request_fields[] = {
 	REQUEST(12, WIRE_U64, wait_usec),
 	REQUEST(13, WIRE_U32, terminals),
 	REQUEST(14, WIRE_BYTES, terminal),
+	REQUEST(15, WIRE_U64, limits.value[LIMIT_IO_WEIGHT]),
+	REQUEST(16, WIRE_U64, limits.value[LIMIT_IO_READ]),
+	REQUEST(17, WIRE_U64, limits.value[LIMIT_IO_WRITE]),
 };
 const size_t request_n_fields = ARRAY_SIZE(request_fields);
 
@@ -47,6 +50,8 @@ const struct wire_field explanation_fields[] = {
 	EXPLANATION(2, WIRE_BYTES, ceiling),
 	EXPLANATION(3, WIRE_STRING, access),
 	EXPLANATION(4, WIRE_STRING, profile),
+	WIRE_ORIGINS(32, struct explanation, origins),
+	WIRE_ORIGINS(64, struct explanation, ceiling_origins),
 };
 const size_t explanation_n_fields = ARRAY_SIZE(explanation_fields);
 

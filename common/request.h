@@ -73,6 +73,7 @@ struct explanation {
 	struct limits ceiling; /* the caller's */
 	char access[48];       /* the caller's section: "access", or "access NAME" */
 	char profile[33];
+	struct limit_origins origins, ceiling_origins; /* of limits and ceiling */
 };
 
 enum guest_state { GUEST_WAITING, GUEST_STARTING, GUEST_RUNNING, GUEST_ENDING, GUEST_STATE_COUNT };
@@ -91,6 +92,21 @@ struct guest_row {
 	uint64_t memory_bytes; /* memory.current; UINT64_MAX when it could not be read */
 	uint64_t memory_max;
 };
+
+/* The texts of a struct limit_origins: attribute @base + the limit, so leave some room behind it.
+ */
+#define WIRE_ORIGIN(base, type, member, limit)                                                     \
+	WIRE_FIELD((base) + (limit), WIRE_STRING, type, member.text[limit])
+#define WIRE_ORIGINS(base, type, member)                                                           \
+	WIRE_ORIGIN(base, type, member, LIMIT_MEMORY),                                             \
+		WIRE_ORIGIN(base, type, member, LIMIT_SWAP),                                       \
+		WIRE_ORIGIN(base, type, member, LIMIT_CPU),                                        \
+		WIRE_ORIGIN(base, type, member, LIMIT_PIDS),                                       \
+		WIRE_ORIGIN(base, type, member, LIMIT_TIME),                                       \
+		WIRE_ORIGIN(base, type, member, LIMIT_CPU_TIME),                                   \
+		WIRE_ORIGIN(base, type, member, LIMIT_IO_WEIGHT),                                  \
+		WIRE_ORIGIN(base, type, member, LIMIT_IO_READ),                                    \
+		WIRE_ORIGIN(base, type, member, LIMIT_IO_WRITE)
 
 extern const struct wire_field request_fields[];
 extern const size_t request_n_fields;

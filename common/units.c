@@ -55,6 +55,8 @@ static const struct unit {
 	[UNIT_DURATION] = { "a duration such as 30s", duration_suffixes,
 			    ARRAY_SIZE(duration_suffixes), 0, 1000 },
 	[UNIT_CPU] = { "a CPU quota such as 50% (200% is two CPUs)", NULL, 0, 0, 0 },
+	[UNIT_RATE] = { "a number of bytes per second such as 10M", size_suffixes,
+			ARRAY_SIZE(size_suffixes), 0, 1024 },
 };
 
 static int is_digit(char c)

@@ -23,6 +23,7 @@ enum unit_kind {
 	UNIT_DURATION, /* "30s", "500ms", "5min", "2h", "1d", "1h30min", "30" = seconds:
 			  microseconds */
 	UNIT_CPU,      /* "50%", "200%", "0.5%": microseconds of CPU time per second */
+	UNIT_RATE,     /* "10M": bytes per second, written as UNIT_SIZE */
 };
 
 /* Parses @text whole. Returns 0, -EINVAL (not of this kind) or -ERANGE (does not fit). */

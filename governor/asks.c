@@ -84,6 +84,7 @@ static void grant(struct run *r)
 	m.grant.caller_uid = r->caller.uid;
 	m.grant.holder = r->holder.pid;
 	m.grant.limits = r->limits;
+	m.grant.origins = r->origins;
 	r->state = RUN_PREPARING;
 	run_reply(r, PAIR_START, &m);
 }
@@ -167,7 +168,8 @@ static int settle(struct run *r, const struct pair_ask *ask, struct error *e)
 	r->asked.command[COMMAND_TEXT_MAX] = '\0';
 	if (r->asked.wait_usec > WAIT_MAX_USEC)
 		r->asked.wait_usec = WAIT_MAX_USEC;
-	ret = policy_limits(c, access_find(c, &r->caller), &r->asked.limits, &r->limits, e);
+	ret = policy_limits(c, access_find(c, &r->caller), &r->asked.limits, &r->limits,
+			    &r->origins, e);
 	return ret < 0 ? ret : make_id(r, e);
 }
 
@@ -223,17 +225,20 @@ static void ask_explain(struct run *r, const struct pair_ask *ask)
 	const struct config *c = r->d->config;
 	const struct access *a = access_find(c, &r->caller);
 	struct pair_reply m = { .verb = PAIR_OK };
+	struct explanation *x = &m.explanation;
 	struct error e = ERROR_NULL;
 
-	if (policy_limits(c, a, &ask->start.limits, &m.explanation.limits, &e) < 0) {
+	if (policy_limits(c, a, &ask->start.limits, &x->limits, &x->origins, &e) < 0) {
 		run_refuse(r, PAIR_EXPLAIN, &e);
 		return;
 	}
-	for (int i = 0; i < LIMIT_COUNT; i++)
-		m.explanation.ceiling.value[i] = access_ceiling(c, a, (enum limit)i);
-	snprintf(m.explanation.access, sizeof(m.explanation.access), "access%s%s",
-		 a->name[0] ? " " : "", a->name);
-	snprintf(m.explanation.profile, sizeof(m.explanation.profile), "%s", DROP_PROFILE);
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		x->ceiling.value[i] = access_ceiling(c, a, (enum limit)i);
+		config_ceiling_origin(c, a, (enum limit)i, x->ceiling_origins.text[i],
+				      ORIGIN_TEXT_MAX);
+	}
+	snprintf(x->access, sizeof(x->access), "access%s%s", a->name[0] ? " " : "", a->name);
+	snprintf(x->profile, sizeof(x->profile), "%s", DROP_PROFILE);
 	run_reply(r, PAIR_EXPLAIN, &m);
 }
 

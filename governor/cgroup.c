@@ -5,12 +5,14 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "common/fd.h"
+#include "governor/cgroup_io.h"
 
 #define CPU_PERIOD_USEC	   100000u /* the kernel's default period of cpu.max */
 #define CPU_QUOTA_MIN_USEC 1000u   /* the kernel's smallest quota */
@@ -40,25 +42,47 @@ static int make_directory(const struct cgroup *cg, const char *name, struct erro
 	return 0;
 }
 
+/* The limits that there is no guest without, and those that need io. */
+#define NEEDED_IO (1u << LIMIT_IO_WEIGHT | 1u << LIMIT_IO_READ | 1u << LIMIT_IO_WRITE)
+
+static const struct controller {
+	const char *name, *enable;
+	uint32_t limits; /* what it is needed for */
+	const char *options;
+} controllers[] = {
+	{ "cpu", "+cpu", 1u << LIMIT_CPU, "" },
+	{ "memory", " +memory", 1u << LIMIT_MEMORY, "" },
+	{ "pids", " +pids", 1u << LIMIT_PIDS, "" },
+	{ "io", " +io", NEEDED_IO, ", and io-weight, io-read and io-write need it" },
+};
+
+static int has_word(const char *text, const char *word)
+{
+	char padded[260], wanted[32];
+
+	snprintf(padded, sizeof(padded), " %s ", text);
+	snprintf(wanted, sizeof(wanted), " %s ", word);
+	return strstr(padded, wanted) != NULL;
+}
+
 static int enable_controllers(const struct cgroup *cg, struct error *e)
 {
-	static const char *const controllers[] = { "cpu", "memory", "pids" };
-	char available[256], padded[260];
+	char available[256], enable[64] = "";
 
 	if (read_file_at(cg->scope_fd, "cgroup.controllers", available, sizeof(available)) < 0)
 		available[0] = '\0';
-	snprintf(padded, sizeof(padded), " %s ", available);
 	for (size_t i = 0; i < ARRAY_SIZE(controllers); i++) {
-		char word[32];
+		const struct controller *c = &controllers[i];
 
-		snprintf(word, sizeof(word), " %s ", controllers[i]);
-		if (!strstr(padded, word))
+		if (has_word(available, c->name))
+			strcat(enable, c->enable);
+		else if (c->limits & ~cg->untold)
 			return error_set(e, -ENOENT,
-					 "the %s controller is not available in %s; look for "
+					 "the %s controller is not available in %s%s; look for "
 					 "DisableControllers= in the slices above",
-					 controllers[i], cg->path);
+					 c->name, cg->path, c->options);
 	}
-	return write_in(cg, cg->scope_fd, "cgroup.subtree_control", "+cpu +memory +pids", e);
+	return write_in(cg, cg->scope_fd, "cgroup.subtree_control", enable, e);
 }
 
 static int set_pids_max(const struct cgroup *cg, uint64_t pids, struct error *e)
@@ -82,7 +106,8 @@ static int make_guest(struct cgroup *cg, const struct limits *limits, struct err
 	r = write_in(cg, cg->guest_fd, "memory.oom.group", "1", e);
 	if (r < 0)
 		return r;
-	return set_pids_max(cg, limits->value[LIMIT_PIDS], e);
+	r = set_pids_max(cg, limits->value[LIMIT_PIDS], e);
+	return r < 0 ? r : cgroup_io_bound(cg->guest_fd, cg->path, limits, e);
 }
 
 /* The scope itself may hold no process once it has controllers enabled below. */
@@ -145,8 +170,9 @@ static int parse_cpu_max(const char *text, uint64_t *ret_quota, uint64_t *ret_pe
 	return *ret_period > 0 ? 0 : -EINVAL;
 }
 
-static int read_cpu_max(int dirfd, uint64_t *ret)
+static int read_cpu_max(int dirfd, enum limit limit, uint64_t *ret)
 {
+	(void)limit;
 	char text[64];
 	uint64_t quota, period;
 	ssize_t n = read_file_at(dirfd, "cpu.max", text, sizeof(text));
@@ -183,67 +209,106 @@ static uint64_t cpu_as_written(uint64_t asked, const char *cpu_max)
 	return quota * USEC_PER_SEC / period;
 }
 
+enum place {
+	ON_SCOPE,
+	ON_GUEST,
+	ON_GUEST_BY_DISK, /* see cgroup_io.h */
+};
+
 static const struct in_force {
 	enum limit limit;
 	const char *file;
+	enum place place;
+	bool bounds_below; /* cgroups below get no more than this */
+	int (*read)(int dirfd, enum limit limit, uint64_t *ret); /* NULL: it is one number */
 } files[] = {
-	{ LIMIT_MEMORY, "memory.max" },
-	{ LIMIT_SWAP, "memory.swap.max" },
-	{ LIMIT_CPU, "cpu.max" },
-	{ LIMIT_PIDS, "pids.max" },
+	{ LIMIT_MEMORY, "memory.max", ON_SCOPE, true, NULL },
+	{ LIMIT_SWAP, "memory.swap.max", ON_SCOPE, true, NULL },
+	{ LIMIT_CPU, "cpu.max", ON_SCOPE, true, read_cpu_max },
+	{ LIMIT_PIDS, "pids.max", ON_GUEST, true, NULL },
+	{ LIMIT_IO_WEIGHT, "io.weight", ON_SCOPE, false, cgroup_io_weight },
+	{ LIMIT_IO_READ, "io.max", ON_GUEST_BY_DISK, true, cgroup_io_smallest },
+	{ LIMIT_IO_WRITE, "io.max", ON_GUEST_BY_DISK, true, cgroup_io_smallest },
 };
 
 static int read_limit(int dirfd, const struct in_force *f, uint64_t *ret)
 {
-	return f->limit == LIMIT_CPU ? read_cpu_max(dirfd, ret) : read_number(dirfd, f->file, ret);
+	return f->read ? f->read(dirfd, f->limit, ret) : read_number(dirfd, f->file, ret);
 }
 
-static int verify_own(const struct cgroup *cg, const struct limits *asked, struct error *e)
+/* Compares one limit with what is to be in force, which becomes LIMIT_UNSET when this kernel has no
+ * such thing and nobody needs it. */
+static int verify_limit(const struct cgroup *cg, const struct in_force *f, uint64_t *in_force,
+			struct error *e)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		const struct in_force *f = &files[i];
-		uint64_t want = asked->value[f->limit], have;
-		int dirfd = f->limit == LIMIT_PIDS ? cg->guest_fd : cg->scope_fd;
-		int r = read_limit(dirfd, f, &have);
+	uint64_t want = *in_force, have;
+	int r = read_limit(f->place == ON_SCOPE ? cg->scope_fd : cg->guest_fd, f, &have);
 
-		if (r < 0)
-			return error_errno(e, r, "%s/%s: cannot be read back", cg->path, f->file);
-		if (f->limit == LIMIT_CPU)
-			want = cpu_as_written(want, cg->cpu_max);
-		if (have != want)
-			return error_set(e, -ESTALE,
-					 "%s%s/%s: is %" PRIu64 " where %" PRIu64 " was set",
-					 cg->path, f->limit == LIMIT_PIDS ? "/guest" : "", f->file,
-					 have, want);
+	if (r == -ENOENT && (cg->untold & 1u << f->limit)) {
+		*in_force = LIMIT_UNSET;
+		return 0;
 	}
+	if (r < 0)
+		return error_errno(e, r, "%s/%s: cannot be read back", cg->path, f->file);
+	if (f->limit == LIMIT_CPU)
+		want = cpu_as_written(want, cg->cpu_max);
+	if (have != want)
+		return error_set(e, -ESTALE, "%s%s/%s: is %" PRIu64 " where %" PRIu64 " was set",
+				 cg->path, f->place == ON_GUEST ? "/guest" : "", f->file, have,
+				 want);
 	return 0;
 }
 
-/* Lowers @limits to what the directory @dirfd allows; only a file that is not there limits nothing.
- */
-static int lower_to(int dirfd, struct limits *limits)
+static int verify_own(const struct cgroup *cg, struct limits *in_force, struct error *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		uint64_t have, *limit = &limits->value[files[i].limit];
-		int r = read_limit(dirfd, &files[i], &have);
+		const struct in_force *f = &files[i];
+		int r = f->place == ON_GUEST_BY_DISK
+				? 0
+				: verify_limit(cg, f, &in_force->value[f->limit], e);
+
+		if (r < 0)
+			return r;
+	}
+	return cgroup_io_verify(cg->guest_fd, cg->path, in_force, e);
+}
+
+/* What is in force so far, and why. */
+struct found {
+	struct limits *limits;
+	struct limit_origins *origins;
+};
+
+/* Lowers @found to what the directory @dirfd allows; only a file that is not there limits nothing.
+ * The scope itself, of which @path is NULL, has what was asked for, but for rounding. */
+static int lower_to(int dirfd, const char *path, const struct found *found)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		const struct in_force *f = &files[i];
+		uint64_t have, *limit = &found->limits->value[f->limit];
+		int r = f->bounds_below ? read_limit(dirfd, f, &have) : -ENOENT;
 
 		if (r < 0 && r != -ENOENT)
 			return r;
-		if (r == 0 && have < *limit)
-			*limit = have;
+		if (r < 0 || have >= *limit)
+			continue;
+		*limit = have;
+		if (path)
+			snprintf(found->origins->text[f->limit], ORIGIN_TEXT_MAX, "%s", path);
 	}
 	return 0;
 }
 
 /* From the scope up to, and without, the root, which has no limits. */
-static int lower_to_path(const struct cgroup *cg, struct limits *limits, struct error *e)
+static int lower_to_path(const struct cgroup *cg, const struct found *found, struct error *e)
 {
 	char path[512];
 
 	for (snprintf(path, sizeof(path), "%s", cg->path); strlen(path) > strlen(CGROUP_ROOT);
 	     *strrchr(path, '/') = '\0') {
 		_cleanup_close_ int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		int r = fd < 0 ? -errno : lower_to(fd, limits);
+		bool own = strcmp(path, cg->path) == 0;
+		int r = fd < 0 ? -errno : lower_to(fd, own ? NULL : path, found);
 
 		if (r < 0)
 			return error_errno(e, r, "%s: its limits cannot be read", path);
@@ -252,18 +317,22 @@ static int lower_to_path(const struct cgroup *cg, struct limits *limits, struct 
 }
 
 int cgroup_verify(const struct cgroup *cg, const struct limits *asked, struct limits *ret_in_force,
-		  struct error *e)
+		  struct limit_origins *origins, struct error *e)
 {
+	struct limits in_force = *asked;
+	struct found found = { &in_force, origins };
 	char group[8];
-	int r = verify_own(cg, asked, e);
+	int r = verify_own(cg, &in_force, e);
 
 	if (r < 0)
 		return r;
 	if (read_file_at(cg->guest_fd, "memory.oom.group", group, sizeof(group)) < 0 ||
 	    strcmp(group, "1") != 0)
 		return error_set(e, -ESTALE, "%s/guest/memory.oom.group: is not 1", cg->path);
-	*ret_in_force = *asked;
-	return lower_to_path(cg, ret_in_force, e);
+	r = lower_to_path(cg, &found, e);
+	if (r == 0)
+		*ret_in_force = in_force;
+	return r;
 }
 
 int cgroup_verify_member(const struct cgroup *cg, pid_t pid, struct error *e)
@@ -402,6 +471,7 @@ void cgroup_counters(const struct cgroup *cg, struct report *report)
 		return;
 	cpu_counters(cg, report);
 	report->memory_peak = number_or_unknown(cg->guest_fd, "memory.peak");
+	report->swap_peak = number_or_unknown(cg->guest_fd, "memory.swap.peak");
 	report->pids_peak = number_or_unknown(cg->guest_fd, "pids.peak");
 	if (read_file_at(cg->guest_fd, "memory.events", text, sizeof(text)) >= 0)
 		report->memory_oom_kills = keyed_or_unknown(text, "oom_kill");
@@ -409,4 +479,37 @@ void cgroup_counters(const struct cgroup *cg, struct report *report)
 		report->memory_limit_hits = keyed_or_unknown(text, "oom");
 	if (read_file_at(cg->guest_fd, "pids.events", text, sizeof(text)) >= 0)
 		report->pids_refused = keyed_or_unknown(text, "max");
+	cgroup_io_bytes(cg->guest_fd, &report->io_read, &report->io_written);
+}
+
+void cgroup_counters_at(const char *scope_path, struct report *report)
+{
+	_cleanup_(cgroup_close) struct cgroup cg = CGROUP_NULL;
+
+	cg.scope_fd = open(scope_path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (cg.scope_fd >= 0)
+		cg.guest_fd = openat(cg.scope_fd, "guest", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cgroup_counters(&cg, report);
+}
+
+static void keep_largest(uint64_t *largest, uint64_t value)
+{
+	if (*largest == REPORT_UNKNOWN || value > *largest)
+		*largest = value;
+}
+
+void cgroup_sample_memory(const struct cgroup *cg, struct report *report)
+{
+	char text[TEXT_MAX];
+	uint64_t anon, file, shmem;
+
+	if (cg->guest_fd < 0 || read_file_at(cg->guest_fd, "memory.stat", text, sizeof(text)) < 0 ||
+	    keyed_u64(text, "anon", &anon) < 0 || keyed_u64(text, "file", &file) < 0 ||
+	    keyed_u64(text, "shmem", &shmem) < 0)
+		return;
+	keep_largest(&report->memory_cache, file > shmem ? file - shmem : 0);
+	if (anon == 0) /* nobody is alive: what there was is gone */
+		return;
+	keep_largest(&report->memory_anon, anon);
+	keep_largest(&report->memory_shmem, shmem);
 }

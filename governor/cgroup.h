@@ -2,9 +2,10 @@
 /*
  * The cgroups of one guest, below the scope that systemd made (cgroup-v2.rst):
  *
- *	harpe-<id>.scope/	memory.max memory.swap.max cpu.max, set by systemd, so it shows them
+ *	harpe-<id>.scope/	memory.max memory.swap.max cpu.max io.weight, set by systemd, so it
+ *				shows them
  *	    sup/		the holder: keeps the scope until all counters were read
- *	    guest/		the guest; memory.oom.group, pids.max; killed with one write
+ *	    guest/		the guest; memory.oom.group, pids.max, io.max; killed with one write
  *
  * The scope is delegated, so everything below it is ours. cpu.max of the scope itself is systemd's,
  * with one exception: it is lifted while nothing of the guest runs (set-up) and for the kill, since
@@ -23,12 +24,14 @@
 struct cgroup {
 	int scope_fd, guest_fd; /* O_PATH directories */
 	const char *path;	/* of the scope; borrowed */
+	uint32_t untold;	/* limits_untold(): what may be missing */
 	char cpu_max[64];	/* as systemd set it */
 };
 
 #define CGROUP_NULL ((struct cgroup){ .scope_fd = -1, .guest_fd = -1 })
 
-/* Opens the scope, moves @holder into sup/, makes guest/ with @limits' pids.max, lifts cpu.max. */
+/* Opens the scope, moves @holder into sup/, makes guest/ with @limits' pids.max and io.max, lifts
+ * cpu.max. */
 int cgroup_prepare(struct cgroup *cg, const char *scope_path, pid_t holder,
 		   const struct limits *limits, struct error *e);
 void cgroup_close(struct cgroup *cg);
@@ -37,9 +40,11 @@ void cgroup_close(struct cgroup *cg);
 int cgroup_throttle(struct cgroup *cg, struct error *e);
 
 /* Reads every limit back, here and in all ancestors. -ESTALE when one is not as asked; else the
- * smallest values on the way up, which are what is in force. Call after cgroup_throttle(). */
+ * smallest values on the way up, which are what is in force: *origins becomes the path of the
+ * ancestor for those. An io.weight that there is not is LIMIT_UNSET. Call after cgroup_throttle().
+ */
 int cgroup_verify(const struct cgroup *cg, const struct limits *asked, struct limits *ret_in_force,
-		  struct error *e);
+		  struct limit_origins *origins, struct error *e);
 
 /* Is @pid in guest/? 0 or -ESTALE. */
 int cgroup_verify_member(const struct cgroup *cg, pid_t pid, struct error *e);
@@ -66,3 +71,11 @@ int cgroup_cpu_usage(const struct cgroup *cg, uint64_t *ret_usec);
 
 /* Fills in the counters; what this kernel lacks stays REPORT_UNKNOWN. */
 void cgroup_counters(const struct cgroup *cg, struct report *report);
+
+/* The same of a scope that somebody else made, before it is killed. */
+void cgroup_counters_at(const char *scope_path, struct report *report);
+
+/* Looks at what the memory is made of now, and keeps the largest of each (memory.stat): anonymous
+ * memory, files in memory (tmpfs, shared memory), and the rest of the page cache, which the kernel
+ * can drop. Of processes that are dead only the last can still be seen. */
+void cgroup_sample_memory(const struct cgroup *cg, struct report *report);

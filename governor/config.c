@@ -41,7 +41,10 @@ struct key {
 		LIMIT_KEY("cpu", LIMIT_CPU, type, member),                                         \
 		LIMIT_KEY("pids", LIMIT_PIDS, type, member),                                       \
 		LIMIT_KEY("time", LIMIT_TIME, type, member),                                       \
-		LIMIT_KEY("cpu-time", LIMIT_CPU_TIME, type, member)
+		LIMIT_KEY("cpu-time", LIMIT_CPU_TIME, type, member),                               \
+		LIMIT_KEY("io-weight", LIMIT_IO_WEIGHT, type, member),                             \
+		LIMIT_KEY("io-read", LIMIT_IO_READ, type, member),                                 \
+		LIMIT_KEY("io-write", LIMIT_IO_WRITE, type, member)
 
 static const struct key pool_keys[] = {
 	{ "first-uid", KEY_NUMBER, offsetof(struct config, first_uid), UID_FLOOR, UID_CEILING, 0 },
@@ -66,42 +69,36 @@ struct section {
 	size_t n_keys;
 };
 
+enum { SLOT_POOL, SLOT_DEFAULTS, SLOT_CEILING, SLOT_ACCESS };
+
 static const struct section sections[] = {
-	{ "pool", pool_keys, ARRAY_SIZE(pool_keys) },
-	{ "defaults", default_keys, ARRAY_SIZE(default_keys) },
-	{ "ceiling", ceiling_keys, ARRAY_SIZE(ceiling_keys) },
-	{ "access", access_keys, ARRAY_SIZE(access_keys) },
+	[SLOT_POOL] = { "pool", pool_keys, ARRAY_SIZE(pool_keys) },
+	[SLOT_DEFAULTS] = { "defaults", default_keys, ARRAY_SIZE(default_keys) },
+	[SLOT_CEILING] = { "ceiling", ceiling_keys, ARRAY_SIZE(ceiling_keys) },
+	[SLOT_ACCESS] = { "access", access_keys, ARRAY_SIZE(access_keys) },
 };
 
-#define N_PLAIN	  3 /* sections in front of "access" */
-#define SLOTS	  (N_PLAIN + ACCESS_SECTIONS_MAX)
-#define KEYS_MAX  16
-#define FILES_MAX 64
-
-struct origin {
-	uint8_t file; /* 0 = built in */
-	uint32_t line;
-};
+_Static_assert(SLOT_ACCESS == CONFIG_PLAIN_SECTIONS, "the sections in front of \"access\"");
+_Static_assert(ARRAY_SIZE(access_keys) <= CONFIG_KEYS_MAX, "each key has an origin");
 
 struct parser {
 	struct config *config;
 	FILE *file;
 	const char *path;
 	uint32_t line;
-	uint32_t seen[SLOTS]; /* in this file */
-	struct error error;   /* the first */
+	uint32_t seen[CONFIG_SECTIONS_MAX]; /* in this file */
+	struct error error;		    /* the first */
 	int r;
 	uint32_t bad_line; /* where it is */
-
-	/* for config_show() */
-	uint32_t n_files;
-	char files[FILES_MAX][CONFIG_FILE_MAX];
-	struct origin origin[SLOTS][KEYS_MAX];
 };
 
-static void access_defaults(struct access *a)
+static void access_defaults(struct access *a, uint32_t index)
 {
-	*a = (struct access){ .max_guests = 64, .max_connections = 128 };
+	*a = (struct access){
+		.max_guests = 64,
+		.max_connections = 128,
+		.section = SLOT_ACCESS + index,
+	};
 	limits_clear(&a->ceiling);
 }
 
@@ -113,7 +110,7 @@ void config_defaults(struct config *c)
 		.pool_memory = LIMIT_INFINITY,
 		.n_access = 1,
 	};
-	access_defaults(&c->access[0]);
+	access_defaults(&c->access[0], 0);
 	for (int i = 0; i < LIMIT_COUNT; i++) {
 		c->defaults.value[i] = limit_table[i].standard;
 		c->ceiling.value[i] = limit_table[i].ceiling;
@@ -144,7 +141,7 @@ static int find_access(struct config *c, const char *name)
 			return (int)i;
 	if (c->n_access == ACCESS_SECTIONS_MAX)
 		return -1;
-	access_defaults(&c->access[c->n_access]);
+	access_defaults(&c->access[c->n_access], c->n_access);
 	strcpy(c->access[c->n_access].name, name);
 	return (int)c->n_access++;
 }
@@ -161,7 +158,7 @@ static int find_plain(struct parser *p, const char *title, struct place *ret)
 		if (strcmp(sections[i].name, title) == 0) {
 			ret->section = &sections[i];
 			ret->slot = (uint32_t)i;
-			ret->base = i < N_PLAIN ? (void *)p->config : &p->config->access[0];
+			ret->base = i < SLOT_ACCESS ? (void *)p->config : &p->config->access[0];
 			return 0;
 		}
 	return -ENOENT;
@@ -184,8 +181,8 @@ static int find_section(struct parser *p, const char *title, struct place *ret)
 	if (i < 0)
 		return error_set(&p->error, -E2BIG, "[%s]: more than %d access sections", title,
 				 ACCESS_SECTIONS_MAX - 1);
-	ret->section = &sections[N_PLAIN];
-	ret->slot = N_PLAIN + (uint32_t)i;
+	ret->section = &sections[SLOT_ACCESS];
+	ret->slot = SLOT_ACCESS + (uint32_t)i;
 	ret->base = &p->config->access[i];
 	return 0;
 }
@@ -271,7 +268,7 @@ static int find_key(const struct place *place, const char *name)
 {
 	for (size_t i = 0; i < place->section->n_keys; i++)
 		if (strcmp(place->section->keys[i].name, name) == 0 &&
-		    (place->section->keys[i].kind != KEY_MEMBERS || place->slot > N_PLAIN))
+		    (place->section->keys[i].kind != KEY_MEMBERS || place->slot > SLOT_ACCESS))
 			return (int)i;
 	return -1;
 }
@@ -293,7 +290,8 @@ static int set_key(struct parser *p, const char *title, const char *name, const 
 		return error_set(&p->error, -EINVAL, "[%s] %s: is set twice; keep one line", title,
 				 name);
 	p->seen[place.slot] |= 1u << key;
-	p->origin[place.slot][key] = (struct origin){ (uint8_t)p->n_files, p->line };
+	p->config->origin[place.slot][key] =
+		(struct origin){ (uint8_t)p->config->n_files, p->line };
 	r = set_value(p, &place.section->keys[key],
 		      (char *)place.base + place.section->keys[key].offset, value);
 	return r < 0 ? error_wrap(&p->error, r, "[%s] %s", title, name) : 0;
@@ -355,15 +353,16 @@ static char *on_line(char *buf, int size, void *userdata)
 
 static int read_file(struct parser *p, FILE *file, const char *path, struct error *e)
 {
+	struct config *c = p->config;
 	int bad;
 
 	p->file = file;
 	p->path = path;
 	p->line = 0;
 	memset(p->seen, 0, sizeof(p->seen));
-	if (p->n_files + 1 >= FILES_MAX)
-		return error_set(e, -E2BIG, "%s: more than %d files", path, FILES_MAX - 1);
-	snprintf(p->files[++p->n_files], sizeof(p->files[0]), "%s", path);
+	if (c->n_files + 1 >= CONFIG_FILES_MAX)
+		return error_set(e, -E2BIG, "%s: more than %d files", path, CONFIG_FILES_MAX - 1);
+	snprintf(c->files[++c->n_files], sizeof(c->files[0]), "%s", path);
 	bad = ini_parse_stream(on_line, p, on_key, p);
 	if (p->r < 0 && (bad <= 0 || p->bad_line <= (uint32_t)bad))
 		return error_set(e, p->r, "%s", p->error.text);
@@ -486,9 +485,7 @@ static int read_all(struct parser *p, const char *path, struct error *e)
 	return r < 0 ? error_wrap(e, r, "%s", path) : 0;
 }
 
-/* Reads all files into *@c, which is not touched on failure. *ret_parser, to be freed, knows where
- * every value comes from. */
-static int load(const char *path, struct config *c, struct parser **ret_parser, struct error *e)
+int config_load(const char *path, struct config *ret, struct error *e)
 {
 	_cleanup_free_ struct parser *p = calloc(1, sizeof(*p));
 	_cleanup_free_ struct config *draft = calloc(1, sizeof(*draft));
@@ -498,19 +495,45 @@ static int load(const char *path, struct config *c, struct parser **ret_parser, 
 		return error_errno(e, -ENOMEM, "%s", path);
 	p->config = draft;
 	r = read_all(p, path, e);
-	if (r < 0)
-		return r;
-	*c = *draft;
-	p->config = c;
-	*ret_parser = TAKE_PTR(p);
-	return 0;
+	if (r == 0)
+		*ret = *draft;
+	return r;
 }
 
-int config_load(const char *path, struct config *ret, struct error *e)
-{
-	_cleanup_free_ struct parser *p = NULL;
+/* ---- where values come from ---- */
 
-	return load(path, ret, &p, e);
+static const char *origin_text(const struct config *c, const struct origin *o, char *buf,
+			       size_t size)
+{
+	if (o->file)
+		snprintf(buf, size, "%s:%u", c->files[o->file], o->line);
+	else
+		snprintf(buf, size, "%s", LIMIT_BUILT_IN);
+	return buf;
+}
+
+static const char *limit_origin(const struct config *c, uint32_t slot, enum limit limit, char *buf,
+				size_t size)
+{
+	const struct section *section = &sections[slot < SLOT_ACCESS ? slot : SLOT_ACCESS];
+	size_t key = 0;
+
+	while (section->keys[key].kind != KEY_LIMIT || section->keys[key].limit != limit)
+		key++;
+	return origin_text(c, &c->origin[slot][key], buf, size);
+}
+
+const char *config_default_origin(const struct config *c, enum limit limit, char *buf, size_t size)
+{
+	return limit_origin(c, SLOT_DEFAULTS, limit, buf, size);
+}
+
+const char *config_ceiling_origin(const struct config *c, const struct access *a, enum limit limit,
+				  char *buf, size_t size)
+{
+	bool own = a->ceiling.value[limit] != LIMIT_UNSET;
+
+	return limit_origin(c, own ? a->section : SLOT_CEILING, limit, buf, size);
 }
 
 /* ---- showing ---- */
@@ -556,21 +579,20 @@ static bool is_unset(const struct key *key, const void *at)
 	return key->kind == KEY_LIMIT && *(const uint64_t *)at == LIMIT_UNSET;
 }
 
-static void show_section(const struct parser *p, const struct place *place, const char *title,
+static void show_section(const struct config *c, const struct place *place, const char *title,
 			 FILE *to)
 {
+	char from[300];
+
 	fprintf(to, "[%s]\n", title);
 	for (size_t i = 0; i < place->section->n_keys; i++) {
 		const struct key *key = &place->section->keys[i];
-		const struct origin *o = &p->origin[place->slot][i];
 		const void *at = (const char *)place->base + key->offset;
 
 		if (is_unset(key, at))
 			continue;
-		if (o->file)
-			fprintf(to, "; %s:%u\n", p->files[o->file], o->line);
-		else
-			fputs("; built in\n", to);
+		fprintf(to, "; %s\n",
+			origin_text(c, &c->origin[place->slot][i], from, sizeof(from)));
 		fprintf(to, "%s = ", key->name);
 		print_value(key, at, to);
 		fputc('\n', to);
@@ -580,24 +602,23 @@ static void show_section(const struct parser *p, const struct place *place, cons
 int config_show(const char *path, FILE *to, struct error *e)
 {
 	_cleanup_free_ struct config *c = calloc(1, sizeof(*c));
-	_cleanup_free_ struct parser *p = NULL;
-	int r = c ? load(path, c, &p, e) : error_errno(e, -ENOMEM, "%s", path);
+	int r = c ? config_load(path, c, e) : error_errno(e, -ENOMEM, "%s", path);
 
 	if (r < 0)
 		return r;
-	for (uint32_t slot = 0; slot < N_PLAIN + c->n_access; slot++) {
+	for (uint32_t slot = 0; slot < SLOT_ACCESS + c->n_access; slot++) {
 		char title[ACCESS_NAME_MAX + 16];
 		struct place place = {
-			.section = &sections[slot < N_PLAIN ? slot : N_PLAIN],
+			.section = &sections[slot < SLOT_ACCESS ? slot : SLOT_ACCESS],
 			.slot = slot,
-			.base = slot < N_PLAIN ? (void *)c : &c->access[slot - N_PLAIN],
+			.base = slot < SLOT_ACCESS ? (void *)c : &c->access[slot - SLOT_ACCESS],
 		};
 
 		snprintf(title, sizeof(title), "%s%s%s", place.section->name,
-			 slot > N_PLAIN ? " " : "",
-			 slot > N_PLAIN ? c->access[slot - N_PLAIN].name : "");
+			 slot > SLOT_ACCESS ? " " : "",
+			 slot > SLOT_ACCESS ? c->access[slot - SLOT_ACCESS].name : "");
 		fprintf(to, "%s", slot ? "\n" : "");
-		show_section(p, &place, title, to);
+		show_section(c, &place, title, to);
 	}
 	return 0;
 }

@@ -20,6 +20,11 @@
 #define ACCESS_NAME_MAX	    32
 #define ACCESS_MEMBERS_MAX  32
 
+#define CONFIG_PLAIN_SECTIONS 3 /* [pool], [defaults], [ceiling] */
+#define CONFIG_SECTIONS_MAX   (CONFIG_PLAIN_SECTIONS + ACCESS_SECTIONS_MAX)
+#define CONFIG_KEYS_MAX	      16
+#define CONFIG_FILES_MAX      64
+
 /* Who a section is for: local names or numbers, resolved by access_resolve(). */
 struct members {
 	uint32_t n;
@@ -35,6 +40,13 @@ struct access {
 	uint32_t max_guests;		/* per calling uid, alive at once; 0 = no access */
 	uint32_t max_connections;	/* per calling uid, open at once */
 	struct limits ceiling;		/* LIMIT_UNSET: [ceiling] */
+	uint32_t section;		/* its place in config->origin */
+};
+
+/* Where a value comes from. */
+struct origin {
+	uint8_t file; /* in config->files; 0 = built in */
+	uint32_t line;
 };
 
 struct config {
@@ -44,6 +56,10 @@ struct config {
 	struct limits ceiling;	       /* [ceiling]: what a run may ask for at most */
 	struct access access[ACCESS_SECTIONS_MAX]; /* [0] is [access]; the first that fits wins */
 	uint32_t n_access;
+
+	uint32_t n_files;
+	char files[CONFIG_FILES_MAX][CONFIG_FILE_MAX]; /* from [1] on */
+	struct origin origin[CONFIG_SECTIONS_MAX][CONFIG_KEYS_MAX];
 };
 
 /* What holds where the files say nothing; the shipped file repeats it in comments. */
@@ -57,6 +73,13 @@ int config_check(const struct config *c, struct error *e);
 
 /* Defaults, then @path, then @path.d in the order of names; what is absent says nothing. */
 int config_load(const char *path, struct config *ret, struct error *e);
+
+/* "FILE:LINE" of the value in [defaults], or LIMIT_BUILT_IN. Returns @buf. */
+const char *config_default_origin(const struct config *c, enum limit limit, char *buf, size_t size);
+
+/* The same for the ceiling of those who fall under @a: its own value, else that of [ceiling]. */
+const char *config_ceiling_origin(const struct config *c, const struct access *a, enum limit limit,
+				  char *buf, size_t size);
 
 /* Prints the configuration in force in its own syntax, each line with where it comes from. */
 int config_show(const char *path, FILE *to, struct error *e);

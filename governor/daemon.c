@@ -379,6 +379,7 @@ static void start_pin(struct daemon *d)
 {
 	char name[SCOPE_NAME_MAX];
 	struct limits limits = { .value = { PIN_MEMORY, 0, USEC_PER_SEC, 1, LIMIT_INFINITY,
+					    LIMIT_INFINITY, IO_WEIGHT_DEFAULT, LIMIT_INFINITY,
 					    LIMIT_INFINITY } };
 	struct scope_spec spec = {
 		.name = name,

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/fd.h"
 #include "governor/connect.h"
@@ -36,31 +37,65 @@ static int ask(const char *socket, const struct request *q, struct explanation *
 	return n < 0 ? (int)n : take_answer(buf, (size_t)n, ret, e);
 }
 
-static void print_limit(const struct request *q, const struct explanation *x, enum limit limit)
+/* ---- the table ---- */
+
+enum { LIMIT_NAME, VALUE, FROM, AT_MOST, AT_MOST_FROM, KERNEL, COLUMNS };
+
+#define CELL_MAX (ORIGIN_TEXT_MAX + 1)
+#define ROWS	 (LIMIT_COUNT + 1)
+
+struct table {
+	char cell[ROWS][COLUMNS][CELL_MAX];
+};
+
+static void fill_row(char row[COLUMNS][CELL_MAX], const struct explanation *x, enum limit limit)
 {
 	const struct limit_info *info = &limit_table[limit];
 	uint64_t value = x->limits.value[limit];
-	char own[32], most[32], kernel[64], origin[32] = "[defaults]";
+	const char *from = x->origins.text[limit];
 
-	if (q->limits.value[limit] != LIMIT_UNSET)
-		snprintf(origin, sizeof(origin), "--%s", info->name);
-	printf("%-10s %-10s %-12s %-10s %s\n", info->name,
-	       unit_format(info->unit, value, own, sizeof(own)), origin,
-	       unit_format(info->unit, x->ceiling.value[limit], most, sizeof(most)),
-	       limit_kernel_text(limit, value, kernel, sizeof(kernel)));
+	snprintf(row[LIMIT_NAME], CELL_MAX, "%s", info->name);
+	unit_format(info->unit, value, row[VALUE], CELL_MAX);
+	if (strcmp(from, LIMIT_ASKED) == 0)
+		snprintf(row[FROM], CELL_MAX, "--%s", info->name);
+	else
+		snprintf(row[FROM], CELL_MAX, "%s", from);
+	unit_format(info->unit, x->ceiling.value[limit], row[AT_MOST], CELL_MAX);
+	snprintf(row[AT_MOST_FROM], CELL_MAX, "%s", x->ceiling_origins.text[limit]);
+	limit_kernel_text(limit, value, row[KERNEL], CELL_MAX);
+}
+
+static size_t column_width(const struct table *t, int column)
+{
+	size_t width = 0;
+
+	for (int i = 0; i < ROWS; i++)
+		if (strlen(t->cell[i][column]) > width)
+			width = strlen(t->cell[i][column]);
+	return width;
+}
+
+static void print_table(const struct table *t)
+{
+	for (int i = 0; i < ROWS; i++) {
+		for (int j = 0; j < KERNEL; j++)
+			printf("%-*s  ", (int)column_width(t, j), t->cell[i][j]);
+		printf("%s\n", t->cell[i][KERNEL]);
+	}
 }
 
 int explain(const char *socket, const struct request *q, struct error *e)
 {
 	struct explanation x = { .access = "" };
+	struct table t = { { { "LIMIT", "VALUE", "FROM", "AT MOST", "FROM",
+			       "THE KERNEL IS TOLD" } } };
 	int r = ask(socket, q, &x, e);
 
 	if (r < 0)
 		return r;
-	printf("%-10s %-10s %-12s %-10s %s\n", "LIMIT", "VALUE", "FROM", "AT MOST",
-	       "THE KERNEL IS TOLD");
 	for (int i = 0; i < LIMIT_COUNT; i++)
-		print_limit(q, &x, (enum limit)i);
+		fill_row(t.cell[i + 1], &x, (enum limit)i);
+	print_table(&t);
 	printf("\nYou fall under [%s]. Profile %s: nothing reaches a network, loopback included.\n",
 	       x.access, x.profile);
 	return 0;

@@ -39,6 +39,7 @@ struct guest {
 	pid_t child;
 	int pidfd, control;
 	enum ended ended; /* so far: why the set-up did not succeed */
+	uint64_t wall_usec;
 };
 
 /* The caller may go away while the daemon takes its time: it is told to wait for a place. */
@@ -141,7 +142,8 @@ static void describe(struct guest *g)
 	memcpy(r->profile, g->grant.profile, sizeof(r->profile));
 	r->uid = g->grant.uid;
 	r->caller_uid = g->grant.caller_uid;
-	r->limits = g->grant.limits;
+	r->limits = r->asked = g->grant.limits;
+	r->origins = g->grant.origins;
 }
 
 /* ---- 4, 5: the child, born in its cgroup ---- */
@@ -229,7 +231,8 @@ static int verify(struct guest *g, struct error *e)
 	int r = cgroup_throttle(&g->cgroup, e);
 
 	if (r == 0)
-		r = cgroup_verify(&g->cgroup, &g->grant.limits, &g->report->limits, e);
+		r = cgroup_verify(&g->cgroup, &g->grant.limits, &g->report->limits,
+				  &g->report->origins, e);
 	if (r == 0)
 		r = cgroup_verify_member(&g->cgroup, g->child, e);
 	if (r == 0)
@@ -273,6 +276,7 @@ static int set_up(struct guest *g, struct error *e)
 	if (r < 0)
 		return r;
 	describe(g);
+	g->cgroup.untold = limits_untold(&g->call->request->limits, &g->grant.limits);
 	r = cgroup_prepare(&g->cgroup, g->grant.scope, g->grant.holder, &g->grant.limits, e);
 	if (r == 0 && g->call->request->terminals)
 		r = terminal_open(&g->terminal, g->grant.uid, &g->call->request->terminal, e);
@@ -314,6 +318,7 @@ static enum ended run(struct guest *g, struct error *e)
 		.parent = g->call->parent,
 		.terminal = &g->terminal,
 		.cgroup = &g->cgroup,
+		.report = g->report,
 		.wall_usec = g->grant.limits.value[LIMIT_TIME],
 		.cpu_usec = g->grant.limits.value[LIMIT_CPU_TIME],
 	};
@@ -401,9 +406,12 @@ static void end(struct guest *g, struct error *e)
 
 	reap(g); /* first: a zombie still counts as a task */
 	r->left_processes = ended == ENDED_EXITED ? cgroup_tasks(&g->cgroup) : REPORT_UNKNOWN;
+	cgroup_sample_memory(&g->cgroup, r);
 	if (cgroup_kill(&g->cgroup, KILL_TIMEOUT_MS, e) < 0)
 		ended = ENDED_UNKILLABLE;
 	reap(g);
+	if (r->guest_ran)
+		r->wall_usec = g->wall_usec;
 	cgroup_counters(&g->cgroup, r);
 	r->ended = ended == ENDED_EXITED ? why_it_ended(r, e) : ended;
 	memcpy(r->error, e->text, sizeof(r->error));
@@ -428,7 +436,7 @@ void guest_run(const struct guest_call *call, struct report *ret)
 		.ended = ENDED_SETUP_FAILED,
 	};
 	struct error e = ERROR_NULL;
-	uint64_t start, wall;
+	uint64_t start;
 	int r;
 
 	report_clear(ret);
@@ -440,8 +448,6 @@ void guest_run(const struct guest_call *call, struct report *ret)
 		r = release(&g, &e);
 	if (r == 0)
 		g.ended = run(&g, &e);
-	wall = clock_usec(CLOCK_MONOTONIC) - start;
+	g.wall_usec = clock_usec(CLOCK_MONOTONIC) - start;
 	end(&g, &e);
-	if (ret->guest_ran)
-		ret->wall_usec = wall;
 }

@@ -7,10 +7,8 @@
 #include "common/text.h"
 
 static const char *const unit_values[] = {
-	[UNIT_COUNT] = "NUMBER",
-	[UNIT_SIZE] = "SIZE",
-	[UNIT_DURATION] = "DURATION",
-	[UNIT_CPU] = "PERCENT",
+	[UNIT_COUNT] = "NUMBER", [UNIT_SIZE] = "SIZE", [UNIT_DURATION] = "DURATION",
+	[UNIT_CPU] = "PERCENT",	 [UNIT_RATE] = "SIZE",
 };
 
 const char *option_name(const struct option *o)

@@ -12,7 +12,7 @@
 #include "common/error.h"
 #include "common/limits.h"
 
-#define OPTIONS_MAX 16 /* per verb */
+#define OPTIONS_MAX 24 /* per verb */
 
 struct option {
 	const struct limit_info *limit; /* name, value and help come from there */

@@ -47,6 +47,7 @@ struct pair_grant {
 	uint32_t uid, caller_uid;
 	pid_t holder; /* the process that the scope was made around */
 	struct limits limits;
+	struct limit_origins origins;
 	char scope[PATH_TEXT_MAX]; /* the scope's cgroup directory, absolute */
 };
 

@@ -6,7 +6,7 @@
 #include "governor/access.h"
 
 /* Merges. A request above the ceiling is refused (-EPERM), never lowered: a limit that was asked
- * for and is not in force would be a lie. Sizes are rounded down to whole pages, as the kernel
- * would. */
+ * for and is not in force would be a lie; the sentence says where the ceiling stands. Sizes are
+ * rounded down to whole pages, as the kernel would. */
 int policy_limits(const struct config *c, const struct access *access, const struct limits *asked,
-		  struct limits *ret, struct error *e);
+		  struct limits *ret, struct limit_origins *ret_origins, struct error *e);

@@ -37,6 +37,7 @@ struct run {
 	/* from PAIR_START on */
 	struct pair_start asked;
 	struct limits limits;
+	struct limit_origins origins;
 	char id[RUN_ID_LEN + 1];
 	char scope[SCOPE_NAME_MAX];
 	char path[PATH_TEXT_MAX]; /* the scope's cgroup directory */

@@ -239,8 +239,8 @@ static int append_fixed(sd_bus_message *m, const struct scope_spec *spec)
 
 	if (r < 0)
 		return r;
-	return sd_bus_message_append(m, "(sv)(sv)(sv)(sv)", "DelegateControllers", "as", 3, "cpu",
-				     "memory", "pids", "KillSignal", "i", SIGKILL,
+	return sd_bus_message_append(m, "(sv)(sv)(sv)(sv)", "DelegateControllers", "as", 4, "cpu",
+				     "memory", "pids", "io", "KillSignal", "i", SIGKILL,
 				     "TimeoutStopUSec", "t", STOP_TIMEOUT_USEC, "TasksMax", "t",
 				     UINT64_MAX);
 }
@@ -248,10 +248,11 @@ static int append_fixed(sd_bus_message *m, const struct scope_spec *spec)
 /* UINT64_MAX is "no limit" on both sides. */
 static int append_limits(sd_bus_message *m, const struct limits *l)
 {
-	return sd_bus_message_append(m, "(sv)(sv)(sv)(sv)", "MemoryMax", "t",
-				     l->value[LIMIT_MEMORY], "MemorySwapMax", "t",
-				     l->value[LIMIT_SWAP], "CPUQuotaPerSecUSec", "t",
-				     l->value[LIMIT_CPU], "RuntimeMaxUSec", "t", backstop_usec(l));
+	return sd_bus_message_append(
+		m, "(sv)(sv)(sv)(sv)(sv)", "MemoryMax", "t", l->value[LIMIT_MEMORY],
+		"MemorySwapMax", "t", l->value[LIMIT_SWAP], "CPUQuotaPerSecUSec", "t",
+		l->value[LIMIT_CPU], "IOWeight", "t", l->value[LIMIT_IO_WEIGHT], "RuntimeMaxUSec",
+		"t", backstop_usec(l));
 }
 
 static int build_call(struct scopes *s, const struct scope_spec *spec, sd_bus_message **ret)

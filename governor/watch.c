@@ -16,6 +16,7 @@
 #include "common/wire.h"
 #include "governor/deadline.h"
 #include "governor/pair.h"
+#include "governor/sample.h"
 
 #define CPU_CHECK_MIN_USEC 1000u /* the finest that is worth waking up for */
 
@@ -134,9 +135,32 @@ static bool has_message(int control)
 	return recv(control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-enum { P_CONTROL, P_GUEST, P_WALL, P_CPU, P_DAEMON, P_PARENT, P_CLIENT, P_COUNT };
+enum {
+	P_CONTROL,
+	P_GUEST,
+	P_WALL,
+	P_CPU,
+	P_DAEMON,
+	P_PARENT,
+	P_CLIENT,
+	P_SAMPLE,
+	P_MEMORY,
+	P_COUNT
+};
 
-static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct error *e)
+static void sample(struct sampler *s, struct pollfd *tick, struct pollfd *hit)
+{
+	if (tick->revents) {
+		sampler_tick(s);
+		hit->fd = s->events;
+	} else if (hit->revents) {
+		sampler_hit(s);
+		hit->fd = -1; /* once between two ticks: a reader of files hits it all the time */
+	}
+}
+
+static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct sampler *s,
+			       struct error *e)
 {
 	struct pollfd p[P_COUNT] = {
 		[P_CONTROL] = { .fd = w->control, .events = POLLIN },
@@ -146,6 +170,8 @@ static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct 
 		[P_DAEMON] = { .fd = w->daemon, .events = POLLIN },
 		[P_PARENT] = { .fd = w->parent, .events = POLLIN },
 		[P_CLIENT] = { .fd = w->client, .events = POLLRDHUP }, /* signals wait for exec */
+		[P_SAMPLE] = { .fd = s->timer, .events = POLLIN },
+		[P_MEMORY] = { .fd = s->events, .events = POLLPRI },
 	};
 
 	for (;;) {
@@ -154,6 +180,7 @@ static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct 
 				continue;
 			return ENDED_GOVERNOR_LOST;
 		}
+		sample(s, &p[P_SAMPLE], &p[P_MEMORY]);
 		if (p[P_CONTROL].revents & POLLIN && has_message(w->control))
 			return ENDED_SETUP_FAILED;
 		if (p[P_CONTROL].revents) { /* closed: the command runs, or its process is dead */
@@ -181,15 +208,18 @@ static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct 
 enum ended watch_guest(const struct watch *w, struct error *e)
 {
 	_cleanup_close_ int wall = -1, cpu = -1;
+	_cleanup_(sampler_close) struct sampler sampler = SAMPLER_NULL;
 	int r = timer_new(w->wall_usec, &wall);
 
 	if (r == 0)
 		r = timer_new(w->cpu_usec == LIMIT_INFINITY ? LIMIT_INFINITY
 							    : earliest_usec(w->cpu_usec),
 			      &cpu);
+	if (r == 0)
+		r = sampler_start(&sampler, w->cgroup, w->report);
 	if (r < 0) {
 		error_errno(e, r, "the guest's clocks cannot be started");
 		return ENDED_GOVERNOR_LOST;
 	}
-	return wait_for_end(w, wall, cpu, e);
+	return wait_for_end(w, wall, cpu, &sampler, e);
 }

@@ -16,6 +16,7 @@ struct watch {
 	int parent;	    /* pidfd whose end is the guest's end as well, or -1 */
 	struct terminal *terminal; /* its master is the client's once the command runs */
 	const struct cgroup *cgroup;
+	struct report *report;	      /* gets what the memory is made of */
 	uint64_t wall_usec, cpu_usec; /* limits from now on; LIMIT_INFINITY = none */
 };
 

@@ -11,19 +11,37 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* Every value has an origin that the file explains. */
+static void check_origins(const struct config *c, const struct access *a,
+			  const struct limit_origins *origins)
+{
+	char most[ORIGIN_TEXT_MAX];
+
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		config_ceiling_origin(c, a, (enum limit)i, most, sizeof(most));
+		if ((strncmp(most, "F:", 2) != 0 && strcmp(most, LIMIT_BUILT_IN) != 0) ||
+		    (strncmp(origins->text[i], "F:", 2) != 0 &&
+		     strcmp(origins->text[i], LIMIT_BUILT_IN) != 0))
+			abort();
+	}
+}
+
 static void check(const struct config *c)
 {
 	struct limits asked, got;
+	struct limit_origins origins;
 
 	if (c->first_uid < 65536 || c->uid_count == 0 ||
 	    c->first_uid + c->uid_count < c->first_uid || c->n_access == 0 ||
 	    c->n_access > ACCESS_SECTIONS_MAX)
 		abort();
 	limits_clear(&asked);
-	for (uint32_t i = 0; i < c->n_access; i++)
+	for (uint32_t i = 0; i < c->n_access; i++) {
 		if (c->access[i].max_connections == 0 ||
-		    policy_limits(c, &c->access[i], &asked, &got, NULL) < 0)
+		    policy_limits(c, &c->access[i], &asked, &got, &origins, NULL) < 0)
 			abort();
+		check_origins(c, &c->access[i], &origins);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * /proc/PID/status, and flat-keyed cgroup files: text that a process can influence by its name.
+ * /proc/PID/status, and cgroup files, flat-keyed or nested: text that a process can influence by
+ * its name, or that only the kernel writes.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "common/fd.h"
+#include "governor/cgroup_io.h"
 #include "governor/confine.h"
 
 #define UID 90000u
@@ -54,6 +56,24 @@ static void read_key(const char *text, const char *key)
 		abort();
 }
 
+/* The value of a line is at least the smallest and at most the sum of all. */
+static void read_io(const char *text)
+{
+	uint64_t value, least, sum;
+	int r = io_smallest(text, "rbytes", &least);
+
+	if (io_sum(text, "rbytes", &sum) == 0 && r < 0)
+		abort();
+	if (io_value_of(text, "8:0", "rbytes", &value) < 0)
+		return;
+	if (!strstr(text, "8:0 ") || !strstr(text, " rbytes="))
+		abort();
+	if (r == 0 && value < least)
+		abort();
+	if (io_sum(text, "rbytes", &sum) == 0 && value > sum)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);
@@ -71,6 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	read_key(text, "usage_usec");
 	read_key(text, "oom_kill");
+	read_io(text);
 	free(text);
 	return 0;
 }

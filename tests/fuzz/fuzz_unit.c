@@ -35,7 +35,7 @@ static void read_limit(enum limit limit, const char *text)
 	uint64_t value;
 	int r = limit_parse(limit, text, &value, &e);
 
-	if (r < 0 ? !e.text[0] : value < limit_table[limit].min)
+	if (r < 0 ? !e.text[0] : value < limit_table[limit].min || value > limit_table[limit].max)
 		abort();
 }
 
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(text, data + 1, size - 1);
 	text[size - 1] = '\0';
-	read_unit((enum unit_kind)(data[0] % (UNIT_CPU + 1)), text);
+	read_unit((enum unit_kind)(data[0] % (UNIT_RATE + 1)), text);
 	read_limit((enum limit)(data[0] % LIMIT_COUNT), text);
 	parse_u64_prefix(text, &value);
 	free(text);

@@ -19,12 +19,22 @@ union object {
 	struct guest_row row;
 	struct answer answer;
 	struct signal_order signal;
+	struct explanation explanation;
 };
 
 static void use_request(const union object *o)
 {
 	if (request_check(&o->request, NULL) == 0 && o->request.name[0] &&
 	    !name_valid(o->request.name))
+		abort();
+}
+
+/* As the journal wants the names of its fields (systemd.journal-fields(7)). */
+static void use_flat(void *userdata, const char *name, const char *text)
+{
+	(void)userdata;
+	if (!name[0] || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != strlen(name) ||
+	    !text)
 		abort();
 }
 
@@ -35,6 +45,7 @@ static void use_report(const union object *o)
 	if (!json || json[strlen(json) - 1] != '\n')
 		abort();
 	free(json);
+	report_flat(&o->report, use_flat, NULL);
 	report_sentence(&o->report, sentence, sizeof(sentence));
 	if (report_exit_status(&o->report) > 255)
 		abort();
@@ -60,6 +71,8 @@ static const struct table {
 	{ WIRE_DONE, answer_fields, &answer_n_fields, NULL },
 	{ WIRE_REFUSED, answer_fields, &answer_n_fields, NULL },
 	{ WIRE_SIGNAL, signal_fields, &signal_n_fields, use_signal },
+	{ WIRE_EXPLAIN, request_fields, &request_n_fields, use_request },
+	{ WIRE_EXPLANATION, explanation_fields, &explanation_n_fields, NULL },
 };
 
 /* What was taken goes over the wire once more. */

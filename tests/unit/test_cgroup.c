@@ -22,7 +22,11 @@ struct tree {
 	struct cgroup cg;
 };
 
-static const struct limits asked = { { 64 * MIB, 0, 500000, 128, 1000000, LIMIT_INFINITY } };
+static const struct limits asked = { { 64 * MIB, 0, 500000, 128, 1000000, LIMIT_INFINITY,
+				       IO_WEIGHT_DEFAULT, LIMIT_INFINITY, LIMIT_INFINITY } };
+static const struct limits unasked = { { LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET,
+					 LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET,
+					 LIMIT_UNSET } };
 
 /* Writes a file, or removes it when @text is NULL. */
 static void put(const char *dir, const char *file, const char *text)
@@ -66,10 +70,12 @@ static int make_tree(void **state)
 	put(t->scope, "memory.max", "67108864\n");
 	put(t->scope, "memory.swap.max", "0\n");
 	put(t->scope, "cpu.max", "50000 100000\n");
+	put(t->scope, "io.weight", "default 100\n");
 	put(t->scope, "guest/pids.max", "128\n");
 	put(t->scope, "guest/memory.oom.group", "1\n");
 	t->cg = CGROUP_NULL;
 	t->cg.path = t->scope;
+	t->cg.untold = limits_untold(&unasked, &asked);
 	t->cg.scope_fd = open(t->scope, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	t->cg.guest_fd = open(guest, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	strcpy(t->cg.cpu_max, "50000 100000");
@@ -96,12 +102,17 @@ static int remove_tree(void **state)
 
 /* ---- reading back ---- */
 
+static struct limit_origins origins; /* of what verified() returned last */
+
 static struct limits verified(const struct tree *t, const struct limits *want)
 {
 	struct limits in_force = {};
 	struct error e = ERROR_NULL;
 
-	if (cgroup_verify(&t->cg, want, &in_force, &e) < 0)
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		strcpy(origins.text[i], LIMIT_ASKED);
+
+	if (cgroup_verify(&t->cg, want, &in_force, &origins, &e) < 0)
 		fail_msg("%s", e.text);
 	return in_force;
 }
@@ -112,7 +123,7 @@ static void assert_stale(const struct tree *t, const struct limits *want, int r,
 	struct limits in_force = { { 4711 } }, before = in_force;
 	struct error e = ERROR_NULL;
 
-	assert_int_equal(cgroup_verify(&t->cg, want, &in_force, &e), r);
+	assert_int_equal(cgroup_verify(&t->cg, want, &in_force, &origins, &e), r);
 	assert_mentions(e.text, t->scope, "/", "");
 	assert_mentions(e.text, file, ": ", what);
 	assert_memory_equal(&in_force, &before, sizeof(in_force));
@@ -152,6 +163,9 @@ static const struct {
 	{ "cpu.max", "50000 0\n", -EINVAL, "cpu.max", "cannot be read back: Invalid argument" },
 	{ "cpu.max", "50000 \n", -EINVAL, "cpu.max", "cannot be read back: Invalid argument" },
 	{ "cpu.max", NULL, -ENOENT, "cpu.max", "cannot be read back: No such file or directory" },
+	{ "io.weight", "default 99\n8:0 100\n", -ESTALE, "io.weight", "is 99 where 100 was set" },
+	{ "io.weight", "default x\n", -EINVAL, "io.weight",
+	  "cannot be read back: Invalid argument" },
 	{ "guest/pids.max", "129\n", -ESTALE, "pids.max", "is 129 where 128 was set" },
 	{ "guest/pids.max", "max\n", -ESTALE, "pids.max",
 	  "is 18446744073709551615 where 128 was set" },
@@ -249,7 +263,43 @@ static void tells_the_smallest_on_the_way_up(void **state)
 	want.value[LIMIT_MEMORY] = 32 * MIB;
 	want.value[LIMIT_PIDS] = 100;
 	want.value[LIMIT_CPU] = 250000;
+	put(t->slice, "io.max", "8:0 rbps=5000 wbps=max riops=max wiops=max\n");
+	put(t->slice, "io.weight", "default 1\n"); /* says nothing of those below */
+	want.value[LIMIT_IO_READ] = 5000;
 	assert_memory_equal(verified(t, &asked).value, want.value, sizeof(want.value));
+	assert_string_equal(origins.text[LIMIT_MEMORY], t->slice);
+	assert_string_equal(origins.text[LIMIT_PIDS], t->root);
+	assert_string_equal(origins.text[LIMIT_IO_READ], t->slice);
+	assert_string_equal(origins.text[LIMIT_IO_WRITE], "request");
+	assert_string_equal(origins.text[LIMIT_TIME], "request");
+}
+
+/* A quota that systemd had to round is still the one that was asked for. */
+static void rounding_is_no_ancestors(void **state)
+{
+	struct tree *t = *state;
+	struct limits want = asked;
+
+	want.value[LIMIT_CPU] = 333333;
+	strcpy(t->cg.cpu_max, "33333 100000");
+	put(t->scope, "cpu.max", "33333 100000\n");
+	assert_int_equal(verified(t, &want).value[LIMIT_CPU], 333330);
+	assert_string_equal(origins.text[LIMIT_CPU], "request");
+}
+
+/* No io controller, or none with weights: an error for who asked, unknown for who did not. */
+static void may_lack_a_weight(void **state)
+{
+	struct tree *t = *state;
+
+	put(t->scope, "io.weight", NULL);
+	assert_true(verified(t, &asked).value[LIMIT_IO_WEIGHT] == LIMIT_UNSET);
+	assert_int_equal(verified(t, &asked).value[LIMIT_MEMORY], 64 * MIB);
+	t->cg.untold &= ~(1u << LIMIT_IO_WEIGHT);
+	assert_stale(t, &asked, -ENOENT, "io.weight",
+		     "cannot be read back: No such file or directory");
+	t->cg.untold = 0; /* whoever forgets to say so gets no guest */
+	assert_stale(t, &asked, -ENOENT, "io.weight", "cannot be read back");
 }
 
 static void knows_who_is_no_member(void **state)
@@ -274,6 +324,8 @@ static void counts(void **state)
 	put(t->scope, "guest/cpu.stat", "usage_usec 300\nuser_usec 200\nsystem_usec 100\n");
 	put(t->scope, "cpu.stat", "usage_usec 9\nnr_throttled 2\nthrottled_usec 77\nx 1\n");
 	put(t->scope, "guest/memory.peak", "1048576\n");
+	put(t->scope, "guest/memory.swap.peak", "4096\n");
+	put(t->scope, "guest/io.stat", "8:0 rbytes=7 wbytes=8\n8:16 rbytes=1 wbytes=1\n");
 	put(t->scope, "guest/memory.events", "low 0\noom 5\noom_kill 3\noom_group_kill 1\n");
 	put(t->scope, "guest/pids.peak", "4\n");
 	put(t->scope, "guest/pids.events", "max 6\n");
@@ -286,11 +338,63 @@ static void counts(void **state)
 	assert_int_equal(r.throttled_usec, 77);
 	assert_int_equal(r.memory_peak, 1048576);
 	assert_int_equal(r.memory_oom_kills, 3);
+	assert_int_equal(r.swap_peak, 4096);
+	assert_true(r.io_read == 8 && r.io_written == 9);
 	assert_int_equal(r.pids_peak, 4);
 	assert_int_equal(r.pids_refused, 6);
 	assert_int_equal(cgroup_tasks(&t->cg), 2);
 	assert_int_equal(cgroup_cpu_usage(&t->cg, &usec), 0);
 	assert_int_equal(usec, 300);
+}
+
+/* Of a scope of somebody else's, or one that is gone. */
+static void counts_elsewhere(void **state)
+{
+	struct tree *t = *state;
+	struct report r, cleared;
+	int before = open_fds();
+
+	put(t->scope, "guest/pids.peak", "4\n");
+	report_clear(&cleared);
+	report_clear(&r);
+	cgroup_counters_at(t->scope, &r);
+	assert_int_equal(r.pids_peak, 4);
+	report_clear(&r);
+	cgroup_counters_at(t->slice, &r);
+	cgroup_counters_at("/nowhere/none.scope", &r);
+	assert_memory_equal(&r, &cleared, sizeof(r));
+	assert_int_equal(open_fds(), before);
+}
+
+static void sample(const struct tree *t, struct report *r, const char *text)
+{
+	put(t->scope, "guest/memory.stat", text);
+	cgroup_sample_memory(&t->cg, r);
+}
+
+/* The largest of each, whenever it was; of the dead only the cache is left. */
+static void keeps_the_largest_of_each(void **state)
+{
+	struct tree *t = *state;
+	struct cgroup none = CGROUP_NULL;
+	struct report r, cleared;
+
+	report_clear(&r);
+	report_clear(&cleared);
+	cgroup_sample_memory(&none, &r);
+	cgroup_sample_memory(&t->cg, &r);
+	sample(t, &r, "anon 1\nfile x\nshmem 0\n");
+	sample(t, &r, "anon 1\nshmem 0\n");
+	assert_memory_equal(&r, &cleared, sizeof(r));
+	sample(t, &r, "anon 0\nfile 700\nkernel 5\nshmem 0\n");
+	assert_true(r.memory_anon == REPORT_UNKNOWN && r.memory_shmem == REPORT_UNKNOWN);
+	assert_int_equal(r.memory_cache, 700);
+	sample(t, &r, "anon 100\nfile 50\nshmem 20\n");
+	sample(t, &r, "anon 90\nfile 900\nshmem 60\n");
+	sample(t, &r, "anon 0\nfile 0\nshmem 0\n");
+	assert_int_equal(r.memory_anon, 100);
+	assert_int_equal(r.memory_shmem, 60);
+	assert_int_equal(r.memory_cache, 840);
 }
 
 static void assert_nothing_is_known(const struct cgroup *cg)
@@ -429,7 +533,11 @@ int main(void)
 		tree_test(does_not_believe_systemd),
 		tree_test(tells_the_smallest_on_the_way_up),
 		tree_test(knows_who_is_no_member),
+		tree_test(rounding_is_no_ancestors),
+		tree_test(may_lack_a_weight),
 		tree_test(counts),
+		tree_test(counts_elsewhere),
+		tree_test(keeps_the_largest_of_each),
 		tree_test(knows_what_it_does_not_know),
 		tree_test(puts_the_quota_back),
 		tree_test(kills_and_waits),

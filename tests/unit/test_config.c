@@ -27,6 +27,8 @@ static int parse(const char *text, struct config *c, struct error *e)
 	return r;
 }
 
+#define VALUES offsetof(struct config, n_files) /* behind that is where they come from */
+
 static void assert_parses_to(const char *text, const struct config *want)
 {
 	struct config c = {};
@@ -34,7 +36,7 @@ static void assert_parses_to(const char *text, const struct config *want)
 
 	if (parse(text, &c, &e) < 0)
 		fail_msg("%s\n%s", e.text, text);
-	assert_memory_equal(&c, want, sizeof(c));
+	assert_memory_equal(&c, want, VALUES);
 }
 
 static void holds_the_defaults(void **state)
@@ -88,6 +90,12 @@ static const struct key {
 	CEILING("pids", "4194304", UNIT_COUNT, LIMIT_PIDS, 4 * MIB),
 	CEILING("time", "1h30min", UNIT_DURATION, LIMIT_TIME, 5400 * USEC_PER_SEC),
 	CEILING("cpu-time", "60", UNIT_DURATION, LIMIT_CPU_TIME, 60 * USEC_PER_SEC),
+	CEILING("io-weight", "10000", UNIT_COUNT, LIMIT_IO_WEIGHT, 10000),
+	DEFAULT("io-weight", "1", UNIT_COUNT, LIMIT_IO_WEIGHT, 1),
+	DEFAULT("io-read", "4K", UNIT_RATE, LIMIT_IO_READ, 4096),
+	DEFAULT("io-write", "1G", UNIT_RATE, LIMIT_IO_WRITE, 1024 * MIB),
+	CEILING("io-read", "2T", UNIT_RATE, LIMIT_IO_READ, MIB << 21),
+	CEILING("io-write", "2G", UNIT_RATE, LIMIT_IO_WRITE, 2048 * MIB),
 };
 
 static uint64_t load(const struct config *c, const struct key *key)
@@ -471,7 +479,7 @@ static void assert_loads_to(const struct place *p, const struct config *want)
 
 	if (config_load(p->path, &c, &e) < 0)
 		fail_msg("%s", e.text);
-	assert_memory_equal(&c, want, sizeof(c));
+	assert_memory_equal(&c, want, VALUES);
 }
 
 /* @sentence without the path in front of it. */
@@ -557,6 +565,8 @@ static void overrides_key_by_key(void **state)
 	want.defaults.value[LIMIT_MEMORY] = 64 * MIB; /* only now below its ceiling */
 	want.n_access = 3;
 	want.access[1] = want.access[2] = want.access[0];
+	want.access[1].section++;
+	want.access[2].section += 2;
 	want.access[0].max_guests = 3;
 	strcpy(want.access[1].name, "a");
 	want.access[1].max_guests = 2;
@@ -757,12 +767,52 @@ static void shows_what_it_read(void **state)
 		assert_shows_itself(p);
 	}
 	for (int i = 0; i < LIMIT_COUNT; i++) {
-		used += (size_t)snprintf(text + used, sizeof(text) - used,
-					 "[access n%d]\nusers = root %d\n%s = infinity\n", i, i,
-					 limit_table[i].name);
+		used += (size_t)snprintf(
+			text + used, sizeof(text) - used,
+			"[access n%d]\nusers = root %d\n%s = %s\n", i, i, limit_table[i].name,
+			limit_table[i].max == LIMIT_INFINITY ? "infinity" : "9999");
 		put(p, NULL, text);
 		assert_shows_itself(p);
 	}
+}
+
+static void assert_origins(const struct config *c, uint32_t access, enum limit limit,
+			   const char *by_default, const char *ceiling)
+{
+	char text[256];
+
+	assert_string_equal(config_default_origin(c, limit, text, sizeof(text)), by_default);
+	assert_string_equal(config_ceiling_origin(c, &c->access[access], limit, text, sizeof(text)),
+			    ceiling);
+}
+
+/* The last file that says something, or nobody. */
+static void knows_where_limits_come_from(void **state)
+{
+	struct place *p = *state;
+	char main_file[160], drop_in[160];
+	struct config c = {};
+	struct error e;
+
+	snprintf(main_file, sizeof(main_file), "%s:", p->path);
+	snprintf(drop_in, sizeof(drop_in), "%s.d/10-a.conf:", p->path);
+	put(p, NULL, "[defaults]\npids = 5\nio-read = 1M\n[access]\nmemory = 2G\n");
+	put(p, "10-a.conf",
+	    "\n[ceiling]\nmemory = 3G\n[access a]\nusers = 0\npids = 900\n"
+	    "[defaults]\npids = 6\n");
+	assert_int_equal(config_load(p->path, &c, &e), 0);
+	assert_origins(&c, 0, LIMIT_CPU, "built in", "built in");
+	assert_origins(&c, 0, LIMIT_PIDS, strcat(drop_in, "8"), "built in");
+	assert_origins(&c, 0, LIMIT_IO_READ, strcat(main_file, "3"), "built in");
+	main_file[strlen(main_file) - 1] = '5';
+	assert_origins(&c, 0, LIMIT_MEMORY, "built in", main_file);
+	drop_in[strlen(drop_in) - 1] = '3';
+	assert_origins(&c, 1, LIMIT_MEMORY, "built in", drop_in);
+	drop_in[strlen(drop_in) - 1] = '6';
+	assert_int_equal(strcmp(config_ceiling_origin(&c, &c.access[1], LIMIT_PIDS, main_file,
+						      sizeof(main_file)),
+				drop_in),
+			 0);
 }
 
 /* Values that people would round, and the longest line that can be read. */
@@ -978,6 +1028,7 @@ int main(void)
 		cmocka_unit_test(bounds_members),
 		cmocka_unit_test(refuses_long_lines),
 		cmocka_unit_test(reads_access_sections),
+		file_test(knows_where_limits_come_from),
 		file_test(loads_files),
 		file_test(reads_drop_ins_in_order),
 		file_test(overrides_key_by_key),

@@ -38,6 +38,8 @@ static const struct {
 	{ LIMIT_SWAP, "0", 0 },		 { LIMIT_CPU, "0.1%", 1000 },
 	{ LIMIT_CPU, "400%", 4000000 },	 { LIMIT_PIDS, "1", 1 },
 	{ LIMIT_TIME, "1ms", 1000 },	 { LIMIT_CPU_TIME, "2min", 120000000 },
+	{ LIMIT_IO_WEIGHT, "1", 1 },	 { LIMIT_IO_WEIGHT, "10000", 10000 },
+	{ LIMIT_IO_READ, "4K", 4096 },	 { LIMIT_IO_WRITE, "infinity", LIMIT_INFINITY },
 };
 
 static void accepts(void **state)
@@ -77,6 +79,13 @@ static const struct {
 	{ LIMIT_TIME, "10us", -ERANGE, "time: \"10us\" is too little: 1ms is the least" },
 	{ LIMIT_TIME, "2 h", -EINVAL, "time: \"2 h\" is not a duration such as 30s" },
 	{ LIMIT_CPU_TIME, "0", -ERANGE, "cpu-time: \"0\" is too little: 1ms is the least" },
+	{ LIMIT_IO_WEIGHT, "10001", -ERANGE,
+	  "io-weight: \"10001\" is too much: 10000 is the most" },
+	{ LIMIT_IO_WEIGHT, "infinity", -ERANGE,
+	  "io-weight: \"infinity\" is too much: 10000 is the most" },
+	{ LIMIT_IO_READ, "1K", -ERANGE, "io-read: \"1K\" is too little: 4K is the least" },
+	{ LIMIT_IO_WRITE, "1M/s", -EINVAL,
+	  "io-write: \"1M/s\" is not a number of bytes per second such as 10M" },
 };
 
 static void refuses(void **state)
@@ -93,6 +102,51 @@ static void refuses(void **state)
 	}
 }
 
+static const struct {
+	enum limit limit;
+	uint64_t value;
+	const char *text;
+} kernel_texts[] = {
+	{ LIMIT_MEMORY, 8 << 20, "memory.max=8388608" },
+	{ LIMIT_SWAP, LIMIT_INFINITY, "memory.swap.max=max" },
+	{ LIMIT_CPU, 500000, "cpu.max=\"50000 100000\"" },
+	{ LIMIT_PIDS, 7, "pids.max=7" },
+	{ LIMIT_TIME, 1000, "a timer of the supervisor" },
+	{ LIMIT_CPU_TIME, LIMIT_INFINITY, "nothing" },
+	{ LIMIT_IO_WEIGHT, 100, "io.weight=\"default 100\"" },
+	{ LIMIT_IO_READ, 4096, "io.max=\"rbps=4096\" for each disk" },
+	{ LIMIT_IO_WRITE, LIMIT_INFINITY, "nothing" },
+};
+
+static void says_what_the_kernel_is_told(void **state)
+{
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kernel_texts); i++)
+		assert_string_equal(limit_kernel_text(kernel_texts[i].limit, kernel_texts[i].value,
+						      text, sizeof(text)),
+				    kernel_texts[i].text);
+}
+
+/* Only what nobody asked for, and is as the kernel does by itself, may be missing. */
+static void knows_what_may_be_missing(void **state)
+{
+	const uint32_t io = 1u << LIMIT_IO_WEIGHT | 1u << LIMIT_IO_READ | 1u << LIMIT_IO_WRITE;
+	struct limits asked, granted = { { 1, 2, 3, 4, 5, LIMIT_INFINITY, IO_WEIGHT_DEFAULT,
+					   LIMIT_INFINITY, LIMIT_INFINITY } };
+
+	(void)state;
+	limits_clear(&asked);
+	assert_int_equal(limits_untold(&asked, &granted), io);
+	asked.value[LIMIT_IO_READ] = LIMIT_INFINITY; /* no limit needs no controller */
+	assert_int_equal(limits_untold(&asked, &granted), io);
+	asked.value[LIMIT_IO_WEIGHT] = IO_WEIGHT_DEFAULT;
+	assert_int_equal(limits_untold(&asked, &granted), io & ~(1u << LIMIT_IO_WEIGHT));
+	granted.value[LIMIT_IO_WRITE] = 4096;
+	assert_int_equal(limits_untold(&asked, &granted), 1u << LIMIT_IO_READ);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -100,6 +154,8 @@ int main(void)
 		cmocka_unit_test(clears),
 		cmocka_unit_test(accepts),
 		cmocka_unit_test(refuses),
+		cmocka_unit_test(says_what_the_kernel_is_told),
+		cmocka_unit_test(knows_what_may_be_missing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

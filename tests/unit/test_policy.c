@@ -2,6 +2,7 @@
 #include "tests/unit/test.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -12,15 +13,32 @@
 /* Other values than the built-in ones; no default is at its ceiling, and nothing is a whole page.
  */
 static const struct config sample = {
-	.defaults = { { 64 * MIB + 1, 4097, 500000, 10, 1000000, 2000000 } },
-	.ceiling = { { 128 * MIB + 5, 3 * MIB + 7, 2000000, 20, 10000000, 20000000 } },
+	.defaults = { { 64 * MIB + 1, 4097, 500000, 10, 1000000, 2000000, 50, 5000, 6000 } },
+	.ceiling = { { 128 * MIB + 5, 3 * MIB + 7, 2000000, 20, 10000000, 20000000, 200, 50000,
+		       60000 } },
 };
 
 /* A section of the caller's that says nothing about limits. */
 static const struct access plain = {
-	.ceiling = { { LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET,
-		       LIMIT_UNSET } },
+	.ceiling = { { LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET,
+		       LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET } },
+	.section = CONFIG_PLAIN_SECTIONS,
 };
+
+static struct limit_origins origins; /* of the last merge */
+
+static int policy(const struct config *c, const struct access *access, const struct limits *asked,
+		  struct limits *ret, struct error *e)
+{
+	memset(&origins, 0, sizeof(origins));
+	return policy_limits(c, access, asked, ret, &origins, e);
+}
+
+/* Is "infinity" no value of this limit's? */
+static bool is_bounded(int limit)
+{
+	return limit_table[limit].max != LIMIT_INFINITY;
+}
 
 static uint64_t rounded(int limit, uint64_t value)
 {
@@ -44,7 +62,7 @@ static void assert_merges(const struct config *c, int limit, uint64_t value, uin
 	struct limits asked = asked_for(limit, value), got = {};
 	struct error e = ERROR_NULL;
 
-	if (policy_limits(c, &plain, &asked, &got, &e) < 0)
+	if (policy(c, &plain, &asked, &got, &e) < 0)
 		fail_msg("%s", e.text);
 	for (int i = 0; i < LIMIT_COUNT; i++)
 		assert_int_equal(got.value[i],
@@ -57,7 +75,7 @@ static void assert_refused(const struct config *c, int limit, uint64_t value, in
 	struct limits asked = asked_for(limit, value), got = { { 4711 } }, before = got;
 	struct error e = ERROR_NULL;
 
-	assert_int_equal(policy_limits(c, &plain, &asked, &got, &e), r);
+	assert_int_equal(policy(c, &plain, &asked, &got, &e), r);
 	assert_string_equal(e.text, sentence);
 	assert_memory_equal(&got, &before, sizeof(got));
 }
@@ -85,9 +103,10 @@ static void takes_the_ceiling_and_nothing_above(void **state)
 		struct limits asked = asked_for(i, most + 1), got;
 
 		assert_merges(&sample, i, most, rounded(i, most));
-		assert_int_equal(policy_limits(&sample, &plain, &asked, &got, NULL), -EPERM);
+		assert_int_equal(policy(&sample, &plain, &asked, &got, NULL), -EPERM);
 		asked = asked_for(i, LIMIT_INFINITY);
-		assert_int_equal(policy_limits(&sample, &plain, &asked, &got, NULL), -EPERM);
+		assert_int_equal(policy(&sample, &plain, &asked, &got, NULL),
+				 is_bounded(i) ? -ERANGE : -EPERM);
 	}
 }
 
@@ -100,25 +119,54 @@ static void takes_the_least_and_nothing_below(void **state)
 
 		assert_merges(&sample, i, least, rounded(i, least));
 		if (least > 0)
-			assert_int_equal(policy_limits(&sample, &plain, &asked, &got, NULL),
-					 -EINVAL);
+			assert_int_equal(policy(&sample, &plain, &asked, &got, NULL), -EINVAL);
 	}
+}
+
+/* As if the key had been on that line of the first file. */
+static void config_sets(struct config *c, int section, int key, uint32_t line)
+{
+	c->origin[section][key] = (struct origin){ .file = 1, .line = line };
+}
+
+/* The request, a line of the configuration, or nothing but the program itself. */
+static void says_where_limits_come_from(void **state)
+{
+	struct config c;
+	struct limits asked = asked_for(LIMIT_CPU, 500000), got;
+
+	(void)state;
+	config_defaults(&c);
+	c.n_files = 1;
+	strcpy(c.files[1], "/etc/x.conf");
+	config_sets(&c, 1, LIMIT_PIDS, 12); /* the keys of [defaults] are in the limits' order */
+	assert_int_equal(policy(&c, &plain, &asked, &got, NULL), 0);
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		assert_string_equal(origins.text[i], i == LIMIT_CPU    ? "request"
+						     : i == LIMIT_PIDS ? "/etc/x.conf:12"
+								       : "built in");
 }
 
 static void says_what_would_do(void **state)
 {
-	static const char hint[] = ", the ceiling in /etc/harpe-gov/harpe-gov.conf; ask for less, "
-				   "or ask the administrator to raise it";
+	static const char hint[] = "; ask for less, or ask the administrator to raise it";
 	struct config c;
 	char sentence[256];
 
 	(void)state;
 	config_defaults(&c);
-	snprintf(sentence, sizeof(sentence), "--memory: 8G is above 4G%s", hint);
-	assert_refused(&c, LIMIT_MEMORY, 8192 * MIB, -EPERM, sentence);
-	snprintf(sentence, sizeof(sentence), "--swap: 1M is above 0%s", hint);
+	assert_refused(&c, LIMIT_MEMORY, 8192 * MIB, -EPERM,
+		       "--memory: 8G is above 4G, the built-in ceiling; ask for less, or ask the "
+		       "administrator for memory in [ceiling] of /etc/harpe-gov/harpe-gov.conf");
+	c.n_files = 1;
+	strcpy(c.files[1], "/etc/x.conf");
+	config_sets(&c, 2, 1, 7); /* swap, the second key of [ceiling] */
+	config_sets(&c, 2, 2, 8);
+	snprintf(sentence, sizeof(sentence),
+		 "--swap: 1M is above 0, the ceiling in /etc/x.conf:7%s", hint);
 	assert_refused(&c, LIMIT_SWAP, MIB, -EPERM, sentence);
-	snprintf(sentence, sizeof(sentence), "--cpu: infinity is above 400%%%s", hint);
+	snprintf(sentence, sizeof(sentence),
+		 "--cpu: infinity is above 400%%, the ceiling in /etc/x.conf:8%s", hint);
 	assert_refused(&c, LIMIT_CPU, LIMIT_INFINITY, -EPERM, sentence);
 	assert_refused(&c, LIMIT_MEMORY, MIB, -EINVAL,
 		       "--memory: 1M is below 8M, the least that works");
@@ -134,9 +182,13 @@ static void allows_no_limit_where_there_is_no_ceiling(void **state)
 	(void)state;
 	for (int i = 0; i < LIMIT_COUNT; i++) {
 		c.ceiling.value[i] = LIMIT_INFINITY;
+		if (is_bounded(i))
+			continue;
 		assert_merges(&c, i, LIMIT_INFINITY, LIMIT_INFINITY);
 	}
 	for (int i = 0; i < LIMIT_COUNT; i++) {
+		if (is_bounded(i))
+			continue;
 		c.defaults.value[i] = LIMIT_INFINITY;
 		assert_merges(&c, i, LIMIT_UNSET, LIMIT_INFINITY);
 	}
@@ -166,17 +218,19 @@ static void goes_by_the_callers_section(void **state)
 		struct error e = ERROR_NULL;
 
 		access.ceiling.value[i] = most - 1;
-		assert_int_equal(policy_limits(&sample, &access, &asked, &got, &e), -EPERM);
+		assert_int_equal(policy(&sample, &access, &asked, &got, &e), -EPERM);
 		assert_mentions(e.text, "--", limit_table[i].name, ": ");
 		access.ceiling.value[i] = most + 1;
 		asked = asked_for(i, most + 1);
-		assert_int_equal(policy_limits(&sample, &access, &asked, &got, &e), 0);
+		assert_int_equal(policy(&sample, &access, &asked, &got, &e), 0);
 		assert_int_equal(got.value[i], rounded(i, most + 1));
 		asked = asked_for(i, most + 2);
-		assert_int_equal(policy_limits(&sample, &access, &asked, &got, &e), -EPERM);
+		assert_int_equal(policy(&sample, &access, &asked, &got, &e), -EPERM);
+		if (is_bounded(i))
+			continue;
 		access.ceiling.value[i] = LIMIT_INFINITY;
 		asked = asked_for(i, LIMIT_INFINITY);
-		assert_int_equal(policy_limits(&sample, &access, &asked, &got, &e), 0);
+		assert_int_equal(policy(&sample, &access, &asked, &got, &e), 0);
 		assert_int_equal(got.value[i], LIMIT_INFINITY);
 	}
 }
@@ -205,6 +259,7 @@ int main(void)
 		cmocka_unit_test(takes_what_is_asked_or_the_default),
 		cmocka_unit_test(takes_the_ceiling_and_nothing_above),
 		cmocka_unit_test(takes_the_least_and_nothing_below),
+		cmocka_unit_test(says_where_limits_come_from),
 		cmocka_unit_test(says_what_would_do),
 		cmocka_unit_test(allows_no_limit_where_there_is_no_ceiling),
 		cmocka_unit_test(rounds_sizes_to_whole_pages),

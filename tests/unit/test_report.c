@@ -34,8 +34,24 @@ static void fill(struct report *r)
 	r->left_processes = 1;
 	r->drops_uid = 4;
 	r->drops_slice = 5;
-	r->limits = (struct limits){ { 64 << 20, 0, 500000, 128, 2000000, LIMIT_INFINITY } };
+	r->swap_peak = 0;
+	r->memory_anon = 40 << 20;
+	r->memory_shmem = 0;
+	r->memory_cache = 4096;
+	r->io_read = 8192;
+	r->io_written = 4096;
+	r->limits = (struct limits){ { 64 << 20, 0, 500000, 128, 2000000, LIMIT_INFINITY, 50,
+				       1 << 20, LIMIT_INFINITY } };
+	r->asked = r->limits;
+	r->asked.value[LIMIT_PIDS] = 256;
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		strcpy(r->origins.text[i], LIMIT_BUILT_IN);
+	strcpy(r->origins.text[LIMIT_PIDS], "/sys/fs/cgroup/a.slice");
 }
+
+#define DETAILS(name, asked, effective, origin)                                                    \
+	"\"" name "\":{\"asked\":" asked ",\"effective\":" effective ",\"origin\":\"" origin "\"}"
+#define SAME(name, value) DETAILS(name, value, value, "built in")
 
 static void prints_json(void **state)
 {
@@ -45,21 +61,35 @@ static void prints_json(void **state)
 	(void)state;
 	fill(&r);
 	text = report_json(&r);
-	assert_string_equal(text,
-			    "{\"schema\":1,\"id\":\"0123456789abcdef\",\"name\":\"job\","
-			    "\"command\":\"python3 out.py\",\"ended\":\"exited\",\"exit_code\":3,"
-			    "\"signal\":null,\"guest_ran\":true,\"uid\":90001,\"caller_uid\":1000,"
-			    "\"profile\":\"drop\",\"scope\":\"harpe-0123456789abcdef.scope\","
-			    "\"started_usec\":1700000000000000,\"wall_usec\":2000000,"
-			    "\"cpu\":{\"usage_usec\":300,\"user_usec\":200,\"system_usec\":100,"
-			    "\"throttled_usec\":0},"
-			    "\"memory\":{\"peak_bytes\":1048576,\"oom_kills\":0,\"limit_hits\":0},"
-			    "\"pids\":{\"peak\":2,\"refused_forks\":0,\"left_at_end\":1},"
-			    "\"drops\":{\"uid\":4,\"slice\":5},"
-			    "\"limits\":{\"memory_bytes\":67108864,\"swap_bytes\":0,"
-			    "\"cpu_usec_per_sec\":500000,\"pids\":128,\"time_usec\":2000000,"
-			    "\"cpu_time_usec\":\"max\"},"
-			    "\"error\":null}\n");
+	assert_string_equal(
+		text,
+		"{\"schema\":1,\"id\":\"0123456789abcdef\",\"name\":\"job\","
+		"\"command\":\"python3 out.py\",\"ended\":\"exited\",\"exit_code\":3,"
+		"\"signal\":null,\"guest_ran\":true,\"uid\":90001,\"caller_uid\":1000,"
+		"\"profile\":\"drop\",\"scope\":\"harpe-0123456789abcdef.scope\","
+		"\"started_usec\":1700000000000000,\"wall_usec\":2000000,"
+		"\"cpu\":{\"usage_usec\":300,\"user_usec\":200,\"system_usec\":100,"
+		"\"throttled_usec\":0},"
+		"\"memory\":{\"peak_bytes\":1048576,\"oom_kills\":0,\"limit_hits\":0,"
+		"\"swap_peak_bytes\":0,\"anon_bytes\":41943040,"
+		"\"shmem_bytes\":0,\"cache_bytes\":4096},"
+		"\"io\":{\"read_bytes\":8192,\"written_bytes\":4096},"
+		"\"pids\":{\"peak\":2,\"refused_forks\":0,\"left_at_end\":1},"
+		"\"drops\":{\"uid\":4,\"slice\":5},"
+		"\"limits\":{\"memory_bytes\":67108864,\"swap_bytes\":0,"
+		"\"cpu_usec_per_sec\":500000,\"pids\":128,\"time_usec\":2000000,"
+		"\"cpu_time_usec\":\"max\",\"io_weight\":50,"
+		"\"io_read_bytes_per_sec\":1048576,"
+		"\"io_write_bytes_per_sec\":\"max\"},"
+		"\"limit_details\":{" SAME("memory_bytes", "67108864") "," SAME("swap_bytes", "0") "," SAME("cpu_usec_per_sec", "500000") "," DETAILS(
+			"pids", "256", "128",
+			"/sys/fs/cgroup/a.slice") "," SAME("time_usec",
+							   "2000000") "," SAME("cpu_time_usec",
+									       "\"max\"") "," SAME("io_weight",
+												   "50") "," SAME("io_read_bytes_per_sec",
+														  "1048576") "," SAME("io_write_bytes_per_sec",
+																      "\"max\"") "},"
+																		 "\"error\":null}\n");
 }
 
 static void assert_all_null(json_t *object)
@@ -67,13 +97,20 @@ static void assert_all_null(json_t *object)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(object, key, value) assert_true(json_is_null(value));
+	json_object_foreach(object, key, value)
+	{
+		if (json_is_object(value))
+			assert_all_null(value);
+		else
+			assert_true(json_is_null(value));
+	}
 }
 
 static void prints_unknown_as_null(void **state)
 {
 	static const char *const known[] = { "schema", "ended", "guest_ran" };
-	static const char *const groups[] = { "cpu", "memory", "pids", "drops", "limits" };
+	static const char *const groups[] = { "cpu",   "memory", "io",		 "pids",
+					      "drops", "limits", "limit_details" };
 	_cleanup_free_ char *text = NULL;
 	struct report r;
 	json_t *json;
@@ -300,24 +337,78 @@ static void carries_every_member(void **state)
 	}
 }
 
+/* ---- flat ---- */
+
+struct taken {
+	size_t n;
+	char text[4096]; /* "NAME=TEXT\n" each */
+};
+
+static void take(void *userdata, const char *name, const char *text)
+{
+	struct taken *t = userdata;
+	size_t used = strlen(t->text);
+
+	t->n++;
+	snprintf(t->text + used, sizeof(t->text) - used, "%s=%s\n", name, text);
+}
+
+static void is_flat_for_the_journal(void **state)
+{
+	static const char *const lines[] = {
+		"SCHEMA=1\n",
+		"\nID=0123456789abcdef\n",
+		"\nENDED=exited\n",
+		"\nGUEST_RAN=true\n",
+		"\nCALLER_UID=1000\n",
+		"\nCPU_THROTTLED_USEC=0\n",
+		"\nMEMORY_PEAK_BYTES=1048576\n",
+		"\nIO_WRITTEN_BYTES=4096\n",
+		"\nLIMITS_CPU_TIME_USEC=max\n",
+		"\nLIMIT_DETAILS_PIDS_ASKED=256\n",
+		"\nLIMIT_DETAILS_PIDS_ORIGIN=/sys/fs/cgroup/a.slice\n",
+	};
+	struct taken t = { 0 };
+	struct report r;
+
+	(void)state;
+	fill(&r);
+	assert_int_equal(report_flat(&r, take, &t), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		assert_non_null(strstr(t.text, lines[i]));
+	assert_null(strstr(t.text, "SIGNAL=")); /* unknown: left out */
+	assert_null(strstr(t.text, "ERROR="));
+	t = (struct taken){ 0 };
+	report_clear(&r);
+	assert_int_equal(report_flat(&r, take, &t), 0);
+	assert_string_equal(t.text, "SCHEMA=1\nENDED=governor-lost\nGUEST_RAN=false\n");
+}
+
+/* "*KEY*", of @object and all below. */
+static void assert_documented(const char *page, json_t *object)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(object, key, value)
+	{
+		assert_mentions(page, "*", key, "*");
+		assert_documented(page, value);
+	}
+}
+
 static void is_documented(void **state)
 {
 	_cleanup_free_ char *page = source_text("man/harpe-gov-report.7.scd");
 	_cleanup_free_ char *text = NULL;
-	const char *key, *inner;
-	json_t *json, *value, *inner_value;
+	json_t *json;
 	struct report r;
 
 	(void)state;
 	report_clear(&r);
 	text = report_json(&r);
 	json = json_loads(text, 0, NULL);
-	json_object_foreach(json, key, value)
-	{
-		assert_mentions(page, "*", key, "*");
-		json_object_foreach(value, inner, inner_value)
-			assert_mentions(page, "*", inner, "*");
-	}
+	assert_documented(page, json);
 	json_decref(json);
 	for (int i = 0; i < ENDED_COUNT; i++)
 		assert_mentions(page, "\n_", ended_names[i], "_\n");
@@ -336,6 +427,7 @@ int main(void)
 		cmocka_unit_test(gives_exit_statuses),
 		cmocka_unit_test(goes_over_the_wire),
 		cmocka_unit_test(carries_every_member),
+		cmocka_unit_test(is_flat_for_the_journal),
 		cmocka_unit_test(is_documented),
 	};
 

@@ -303,7 +303,8 @@ static void sends_the_request(void **state)
 
 	start_run(&c, f,
 		  ARGS("--memory", "64M", "--cpu=50%", "--pids=7", "--time=2s", "--cpu-time=1s",
-		       "--swap=0", "--name=job", "--", "guest", "--memory", "a\nb"));
+		       "--io-weight=9", "--io-read=2M", "--io-write=3M", "--swap=0", "--name=job",
+		       "--", "guest", "--memory", "a\nb"));
 	fake_take(f, &call);
 	assert_int_equal(call.type, WIRE_RUN);
 	assert_int_equal(call.request.limits.value[LIMIT_MEMORY], 64 << 20);
@@ -312,6 +313,9 @@ static void sends_the_request(void **state)
 	assert_int_equal(call.request.limits.value[LIMIT_PIDS], 7);
 	assert_int_equal(call.request.limits.value[LIMIT_TIME], 2 * USEC_PER_SEC);
 	assert_int_equal(call.request.limits.value[LIMIT_CPU_TIME], USEC_PER_SEC);
+	assert_int_equal(call.request.limits.value[LIMIT_IO_WEIGHT], 9);
+	assert_int_equal(call.request.limits.value[LIMIT_IO_READ], 2 << 20);
+	assert_int_equal(call.request.limits.value[LIMIT_IO_WRITE], 3 << 20);
 	assert_string_equal(call.request.name, "job");
 	assert_string_equal(call.request.command, "guest --memory a\\x0ab");
 	assert_int_equal(call.request.umask, umask(022));

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "governor/sample.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+
+#define FIRST_USEC   10000u
+#define LONGEST_USEC (USEC_PER_SEC / 2)
+
+static uint64_t now_usec(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * USEC_PER_SEC + (uint64_t)ts.tv_nsec / 1000;
+}
+
+static int arm(const struct sampler *s)
+{
+	uint64_t wait = (now_usec() - s->started_usec) / 4;
+	struct itimerspec t = { 0 };
+
+	wait = wait < FIRST_USEC ? FIRST_USEC : wait > LONGEST_USEC ? LONGEST_USEC : wait;
+	t.it_value.tv_nsec = (long)wait * 1000;
+	return timerfd_settime(s->timer, 0, &t, NULL) < 0 ? -errno : 0;
+}
+
+/* Reading is what makes poll(2) wait for the next change. */
+static void read_events(const struct sampler *s)
+{
+	char text[512];
+
+	if (s->events >= 0 && pread(s->events, text, sizeof(text), 0) < 0)
+		return; /* the cgroup is gone: so is the guest */
+}
+
+int sampler_start(struct sampler *s, const struct cgroup *cgroup, struct report *report)
+{
+	int r;
+
+	s->cgroup = cgroup;
+	s->report = report;
+	s->started_usec = now_usec();
+	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	r = s->timer < 0 ? -errno : arm(s);
+	if (r < 0)
+		return r;
+	s->events = openat(cgroup->guest_fd, "memory.events", O_RDONLY | O_CLOEXEC);
+	read_events(s);
+	return 0;
+}
+
+void sampler_close(struct sampler *s)
+{
+	close_fd(&s->timer);
+	close_fd(&s->events);
+	*s = SAMPLER_NULL;
+}
+
+void sampler_tick(struct sampler *s)
+{
+	cgroup_sample_memory(s->cgroup, s->report);
+	arm(s); /* at worst it is not looked at again */
+}
+
+void sampler_hit(struct sampler *s)
+{
+	cgroup_sample_memory(s->cgroup, s->report);
+	read_events(s);
+}
