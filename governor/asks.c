@@ -12,6 +12,8 @@
 #include "common/fd.h"
 #include "common/text.h"
 #include "governor/admission.h"
+#include "governor/journal.h"
+#include "governor/ledger.h"
 #include "governor/policy.h"
 #include "governor/run.h"
 #include "governor/runs.h"
@@ -126,6 +128,17 @@ static int start_scope(struct run *r, struct error *e)
 	return scope_start(r->d->scopes, &spec, on_scope_started, r, e);
 }
 
+/* For a later daemon, should this one die. The run goes on without. */
+static void note(const struct run *r)
+{
+	struct report report;
+	struct error e = ERROR_NULL;
+
+	run_describe(r, &report);
+	if (ledger_note(LEDGER_PATH, &report, &e) < 0)
+		journal_error("run %s: %s", r->id, e.text);
+}
+
 /* A uid and a scope for @r, whose limits and id are settled. */
 static int take_place(struct run *r, struct error *e)
 {
@@ -149,6 +162,7 @@ static int take_place(struct run *r, struct error *e)
 		return ret;
 	}
 	r->has_scope = r->job = true;
+	note(r);
 	r->state = RUN_STARTING;
 	run_set_timer(r, SETUP_USEC);
 	return 0;
@@ -265,6 +279,7 @@ static void note_release(struct run *r, pid_t main_pid)
 	clock_gettime(CLOCK_REALTIME, &now);
 	r->started_usec = (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
 	r->main_pid = main_pid;
+	note(r);
 	r->state = RUN_RUNNING;
 	sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
 }

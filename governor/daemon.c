@@ -20,6 +20,7 @@
 #include "governor/confine.h"
 #include "governor/holder.h"
 #include "governor/journal.h"
+#include "governor/ledger.h"
 #include "governor/overlap.h"
 #include "governor/run.h"
 #include "governor/runs.h"
@@ -439,7 +440,9 @@ static int set_up(struct daemon *d, const struct passed *passed, struct error *e
 	if (r == 0)
 		r = set_up_firewall(d, passed->firewall, e);
 	if (r == 0)
-		r = sweep_slice(d->profile_path, e);
+		r = ledger_open(LEDGER_PATH, e);
+	if (r == 0)
+		r = sweep_slice(d->profile_path, LEDGER_PATH, journal_run, e);
 	if (r == 0)
 		r = make_pool(d, e);
 	if (r == 0)

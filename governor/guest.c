@@ -19,6 +19,7 @@
 #include "governor/child.h"
 #include "governor/confine.h"
 #include "governor/deadline.h"
+#include "governor/ledger.h"
 #include "governor/pair.h"
 #include "governor/parent_check.h"
 #include "governor/stdio_check.h"
@@ -396,6 +397,8 @@ static void leave_scope(struct guest *g)
 	} else if (r == 0 && reply.verb == PAIR_REFUSED) {
 		memcpy(g->report->error, reply.refused.text, sizeof(g->report->error));
 		g->report->ended = ENDED_UNKILLABLE;
+	} else if (r < 0) { /* the daemon is gone; the next one finds it there */
+		ledger_note(LEDGER_PATH, g->report, NULL);
 	}
 }
 

@@ -64,6 +64,9 @@ void run_set_timer(struct run *r, uint64_t usec);
 void run_reply(struct run *r, enum pair_verb to, struct pair_reply *m);
 void run_refuse(struct run *r, enum pair_verb to, const struct error *e);
 
+/* What the daemon itself knows of a run whose supervisor tells nothing. */
+void run_describe(const struct run *r, struct report *report);
+
 /* Tells the supervisor to end its guest. */
 void run_stop(struct run *r, enum ended reason);
 

@@ -15,6 +15,7 @@
 #include "governor/cgroup.h"
 #include "governor/deadline.h"
 #include "governor/journal.h"
+#include "governor/ledger.h"
 #include "governor/run.h"
 #include "governor/supervisor.h"
 
@@ -112,18 +113,36 @@ void runs_stop_all(struct daemon *d, enum ended reason)
 			run_stop(r, reason);
 }
 
+static void identify(const struct run *r, struct report *report)
+{
+	memcpy(report->id, r->id, sizeof(report->id));
+	memcpy(report->name, r->asked.name, sizeof(report->name));
+	memcpy(report->command, r->asked.command, sizeof(report->command));
+	snprintf(report->profile, sizeof(report->profile), DROP_PROFILE);
+	report->uid = r->uid;
+	report->caller_uid = r->caller.uid;
+}
+
+void run_describe(const struct run *r, struct report *report)
+{
+	report_clear(report);
+	identify(r, report);
+	report->guest_ran = r->started_usec ? REPORT_RAN_UNKNOWN : 0;
+	report->asked = r->limits;
+	report->origins = r->origins;
+	if (r->started_usec)
+		report->started_usec = r->started_usec;
+}
+
 /* One entry in the journal for every run that had a scope, with what the daemon itself knows. */
 static void journal_once(struct run *r)
 {
 	if (r->journaled || !r->has_scope)
 		return;
 	r->journaled = true;
-	memcpy(r->report.id, r->id, sizeof(r->report.id));
-	memcpy(r->report.name, r->asked.name, sizeof(r->report.name));
-	memcpy(r->report.command, r->asked.command, sizeof(r->report.command));
-	r->report.uid = r->uid;
-	r->report.caller_uid = r->caller.uid;
+	identify(r, &r->report);
 	journal_run(&r->report);
+	ledger_forget(LEDGER_PATH, r->id);
 }
 
 /* ---- the scope's end ---- */
@@ -198,8 +217,8 @@ static void lose(struct run *r)
 	_cleanup_close_ int fd = open(r->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (r->state < RUN_ENDING) {
-		report_clear(&r->report);
-		r->report.guest_ran = r->state == RUN_RUNNING ? REPORT_RAN_UNKNOWN : 0;
+		run_describe(r, &r->report);
+		cgroup_counters_at(r->path, &r->report);
 	}
 	r->state = RUN_STUCK;
 	if (fd >= 0)

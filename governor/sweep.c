@@ -10,6 +10,7 @@
 
 #include "common/fd.h"
 #include "governor/cgroup.h"
+#include "governor/ledger.h"
 
 #define ROUNDS	 100
 #define ROUND_NS 100000000 /* 0.1 s */
@@ -45,12 +46,30 @@ static int kill_scopes(const char *path, char *last, size_t size, struct error *
 	return n;
 }
 
-int sweep_slice(const char *path, struct error *e)
+struct sweep {
+	const char *path;
+	sweep_found found;
+};
+
+static void on_found(void *userdata, struct report *r)
+{
+	const struct sweep *s = userdata;
+	char scope[512];
+
+	snprintf(scope, sizeof(scope), "%s/harpe-%s.scope", s->path, r->id);
+	cgroup_counters_at(scope, r);
+	s->found(r);
+}
+
+int sweep_slice(const char *path, const char *ledger, sweep_found found, struct error *e)
 {
 	struct timespec pause = { .tv_nsec = ROUND_NS };
+	struct sweep s = { .path = path, .found = found };
 	char last[256] = "";
-	int n = 0;
+	int n = ledger_settle(ledger, on_found, &s, e);
 
+	if (n < 0)
+		return n;
 	for (int i = 0; i < ROUNDS; i++) {
 		n = kill_scopes(path, last, sizeof(last), e);
 		if (n <= 0)
