@@ -72,6 +72,7 @@ const struct wire_field report_fields[] = {
 	FIELD(39, WIRE_U64, memory_cache),
 	FIELD(40, WIRE_U64, io_read),
 	FIELD(41, WIRE_U64, io_written),
+	FIELD(42, WIRE_U64, unroutable),
 	WIRE_ORIGINS(128, struct report, origins),
 };
 const size_t report_n_fields = ARRAY_SIZE(report_fields);
@@ -236,6 +237,7 @@ static const struct member members[] = {
 	MEMBER("pids", "left_at_end", member_number, left_processes),
 	MEMBER("drops", "uid", member_number, drops_uid),
 	MEMBER("drops", "slice", member_number, drops_slice),
+	MEMBER("drops", "unroutable", member_number, unroutable),
 	MEMBER(NULL, "limits", member_limits, limits),
 	MEMBER(NULL, "limit_details", member_details, limits),
 	MEMBER(NULL, "error", member_text, error),

@@ -41,7 +41,7 @@ struct report {
 	char id[RUN_ID_LEN + 1];
 	char name[GUEST_NAME_MAX + 1];
 	char command[COMMAND_TEXT_MAX + 1];
-	char profile[33];
+	char profile[PROFILE_NAME_MAX + 1];
 	uint32_t ended;	    /* enum ended */
 	uint32_t guest_ran; /* 1 once execve(2) of the command succeeded, or REPORT_RAN_UNKNOWN */
 	uint64_t exit_code, signal;
@@ -59,10 +59,11 @@ struct report {
 	uint64_t pids_refused;		 /* pids.events, max: forks refused */
 	uint64_t left_processes;	 /* alive when the first process had ended, and killed */
 	uint64_t drops_uid, drops_slice; /* packets, per layer */
-	struct limits limits;		 /* in force: the smallest on the way up to the root */
-	struct limits asked;		 /* by the request or by default */
-	struct limit_origins origins;	 /* of what is in force */
-	char error[ERROR_TEXT_MAX];	 /* "" = none */
+	uint64_t unroutable;  /* of a network of its own: packets and connections to elsewhere */
+	struct limits limits; /* in force: the smallest on the way up to the root */
+	struct limits asked;  /* by the request or by default */
+	struct limit_origins origins; /* of what is in force */
+	char error[ERROR_TEXT_MAX];   /* "" = none */
 };
 
 extern const struct wire_field report_fields[];

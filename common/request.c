@@ -40,6 +40,7 @@ const struct wire_field request_fields[] = {
 	REQUEST(15, WIRE_U64, limits.value[LIMIT_IO_WEIGHT]),
 	REQUEST(16, WIRE_U64, limits.value[LIMIT_IO_READ]),
 	REQUEST(17, WIRE_U64, limits.value[LIMIT_IO_WRITE]),
+	REQUEST(18, WIRE_STRING, net),
 };
 const size_t request_n_fields = ARRAY_SIZE(request_fields);
 
@@ -50,6 +51,7 @@ const struct wire_field explanation_fields[] = {
 	EXPLANATION(2, WIRE_BYTES, ceiling),
 	EXPLANATION(3, WIRE_STRING, access),
 	EXPLANATION(4, WIRE_STRING, profile),
+	EXPLANATION(5, WIRE_STRING, network),
 	WIRE_ORIGINS(32, struct explanation, origins),
 	WIRE_ORIGINS(64, struct explanation, ceiling_origins),
 };
@@ -112,12 +114,21 @@ int name_valid(const char *name)
 	       name[0] != '.';
 }
 
+int profile_name_valid(const char *name)
+{
+	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789");
+
+	return len > 0 && len <= PROFILE_NAME_MAX && name[len] == '\0';
+}
+
 int request_check(const struct request *q, struct error *e)
 {
 	if (q->name[0] && !name_valid(q->name))
 		return error_set(e, -EINVAL, "the name is not valid");
 	if (q->target[0] && !name_valid(q->target))
 		return error_set(e, -EINVAL, "the name of the guest to act on is not valid");
+	if (q->net[0] && !profile_name_valid(q->net))
+		return error_set(e, -EINVAL, "the network profile's name is not valid");
 	if (!text_printable(q->command))
 		return error_set(e, -EINVAL, "the command's text is not printable");
 	if (q->umask > 0777)

@@ -15,6 +15,7 @@
 #define RUN_ID_LEN	  16 /* hexadecimal digits, random, never reused */
 #define GUEST_NAME_MAX	  64
 #define COMMAND_TEXT_MAX  256
+#define PROFILE_NAME_MAX  32
 #define GUEST_STRINGS_MAX (8u << 20) /* bytes of argv and environment together */
 #define GUEST_RLIMITS	  16	     /* RLIM_NLIMITS, fixed here because it is a wire format */
 
@@ -43,6 +44,7 @@ struct request {
 	char name[GUEST_NAME_MAX + 1];	    /* "" or name_valid() */
 	char command[COMMAND_TEXT_MAX + 1]; /* for people; claimed by the caller; printable */
 	uint64_t wait_usec;		    /* for a place; 0 = not at all */
+	char net[PROFILE_NAME_MAX + 1];	    /* network profile; "": the default */
 	uint32_t umask;
 	struct rlimit rlimits[GUEST_RLIMITS]; /* the caller's own, as of getrlimit(2) */
 	uint32_t terminals; /* bit N: stream N is to be the guest's terminal; what came is unused */
@@ -72,7 +74,8 @@ struct explanation {
 	struct limits limits;  /* in the end */
 	struct limits ceiling; /* the caller's */
 	char access[48];       /* the caller's section: "access", or "access NAME" */
-	char profile[33];
+	char profile[PROFILE_NAME_MAX + 1];
+	char network[160];			       /* what the profile means, one sentence */
 	struct limit_origins origins, ceiling_origins; /* of limits and ceiling */
 };
 
@@ -128,6 +131,9 @@ int request_check(const struct request *q, struct error *e);
 
 /* A guest's name: 1 to GUEST_NAME_MAX of [A-Za-z0-9._-], not starting with "-" or ".". */
 int name_valid(const char *name);
+
+/* A network profile's name: 1 to PROFILE_NAME_MAX of [a-z0-9], as it is part of a slice's. */
+int profile_name_valid(const char *name);
 
 /* The display string for @argv: arguments joined by blanks, what is not printable (text.h) escaped
  * as \xHH, cut at COMMAND_TEXT_MAX bytes with "...". */

@@ -53,8 +53,9 @@ static int make_id(struct run *r, struct error *e)
 		return error_errno(e, -errno, "no random number");
 	snprintf(r->id, sizeof(r->id), "%016" PRIx64, random);
 	snprintf(r->scope, sizeof(r->scope), "harpe-%s.scope", r->id);
-	if ((size_t)snprintf(r->path, sizeof(r->path), "%s/%s", r->d->profile_path, r->scope) >=
-	    sizeof(r->path))
+	if ((size_t)snprintf(r->path, sizeof(r->path), "%s/%s",
+			     r->d->slices[profile_index(r->profile)].path,
+			     r->scope) >= sizeof(r->path))
 		return error_set(e, -ENAMETOOLONG, "the slice lies too deep");
 	return 0;
 }
@@ -80,7 +81,8 @@ static void grant(struct run *r)
 	struct pair_reply m = { .verb = PAIR_OK };
 
 	memcpy(m.grant.id, r->id, sizeof(m.grant.id));
-	snprintf(m.grant.profile, sizeof(m.grant.profile), "%s", DROP_PROFILE);
+	memcpy(m.grant.profile, r->profile->name, sizeof(m.grant.profile));
+	m.grant.own_network = r->profile->own_network;
 	memcpy(m.grant.scope, r->path, sizeof(m.grant.scope));
 	m.grant.uid = r->uid;
 	m.grant.caller_uid = r->caller.uid;
@@ -118,7 +120,7 @@ static int start_scope(struct run *r, struct error *e)
 	char description[64 + GUEST_NAME_MAX];
 	struct scope_spec spec = {
 		.name = r->scope,
-		.slice = DROP_SLICE,
+		.slice = r->profile->slice,
 		.description = description,
 		.pid = r->holder.pid,
 		.limits = &r->limits,
@@ -171,6 +173,7 @@ static int take_place(struct run *r, struct error *e)
 static int settle(struct run *r, const struct pair_ask *ask, struct error *e)
 {
 	const struct config *c = r->d->config;
+	const struct access *a;
 	int ret;
 
 	if (r->state != RUN_CONNECTED)
@@ -182,8 +185,11 @@ static int settle(struct run *r, const struct pair_ask *ask, struct error *e)
 	r->asked.command[COMMAND_TEXT_MAX] = '\0';
 	if (r->asked.wait_usec > WAIT_MAX_USEC)
 		r->asked.wait_usec = WAIT_MAX_USEC;
-	ret = policy_limits(c, access_find(c, &r->caller), &r->asked.limits, &r->limits,
-			    &r->origins, e);
+	r->asked.net[PROFILE_NAME_MAX] = '\0';
+	a = access_find(c, &r->caller);
+	ret = policy_limits(c, a, &r->asked.limits, &r->limits, &r->origins, e);
+	if (ret == 0)
+		ret = policy_profile(c, a, r->asked.net, &r->profile, e);
 	return ret < 0 ? ret : make_id(r, e);
 }
 
@@ -242,7 +248,12 @@ static void ask_explain(struct run *r, const struct pair_ask *ask)
 	struct explanation *x = &m.explanation;
 	struct error e = ERROR_NULL;
 
-	if (policy_limits(c, a, &ask->start.limits, &x->limits, &x->origins, &e) < 0) {
+	const struct profile *profile;
+	int ret = policy_limits(c, a, &ask->start.limits, &x->limits, &x->origins, &e);
+
+	if (ret == 0)
+		ret = policy_profile(c, a, ask->start.net, &profile, &e);
+	if (ret < 0) {
 		run_refuse(r, PAIR_EXPLAIN, &e);
 		return;
 	}
@@ -252,7 +263,8 @@ static void ask_explain(struct run *r, const struct pair_ask *ask)
 				      ORIGIN_TEXT_MAX);
 	}
 	snprintf(x->access, sizeof(x->access), "access%s%s", a->name[0] ? " " : "", a->name);
-	snprintf(x->profile, sizeof(x->profile), "%s", DROP_PROFILE);
+	memcpy(x->profile, profile->name, sizeof(x->profile));
+	snprintf(x->network, sizeof(x->network), "%s", profile->in_effect);
 	run_reply(r, PAIR_EXPLAIN, &m);
 }
 

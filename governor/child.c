@@ -11,6 +11,7 @@
 
 #include "common/fd.h"
 #include "governor/confine.h"
+#include "governor/network.h"
 
 /* Where descriptors are while the guest is being made: the first three are the guest's, the rest
  * close at exec. */
@@ -93,8 +94,9 @@ static int terminal_stream(const struct child_plan *plan)
 	return i;
 }
 
-/* Root's part first; the umask after the view's directories were made; the working directory as the
- * guest; the filter last. */
+/* Root's part first; the umask after the view's directories were made. The filter while it is still
+ * root's: the kernel sets no bound to root's (net.core.bpf_jit_limit), so others cannot use it up.
+ * The working directory as the guest. */
 static int become_guest(const struct child_plan *plan, struct error *e)
 {
 	struct view_cwd cwd = *plan->cwd;
@@ -102,6 +104,8 @@ static int become_guest(const struct child_plan *plan, struct error *e)
 
 	cwd.fd = CWD_FD;
 	cwd.tree = cwd.tree < 0 ? -1 : TREE_FD;
+	if (r == 0 && plan->own_network)
+		r = network_loopback_up(e);
 	if (r == 0)
 		r = view_build(&cwd, plan->tmp_bytes, e);
 	if (r == 0 && plan->terminal->slave >= 0)
@@ -110,10 +114,10 @@ static int become_guest(const struct child_plan *plan, struct error *e)
 	if (r == 0)
 		r = confine_rlimits(plan->rlimits, plan->tmp_bytes, e);
 	if (r == 0)
-		r = confine_identity(plan->uid, e);
+		r = confine_syscalls(plan->filter, e);
 	if (r == 0)
-		r = view_enter_cwd(&cwd, e);
-	return r == 0 ? confine_syscalls(plan->filter, e) : r;
+		r = confine_identity(plan->uid, e);
+	return r == 0 ? view_enter_cwd(&cwd, e) : r;
 }
 
 /* The arguments come from the caller: only now, as the guest, are they looked at. */

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <linux/filter.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/request.h"
@@ -37,6 +38,7 @@ struct child_plan {
 	int strings_fd;
 	int stdio[3];
 	const struct terminal *terminal; /* TERMINAL_NULL: none */
+	bool own_network;		 /* it was made in a network namespace of its own */
 	int control;			 /* the child's end of the control socket */
 };
 

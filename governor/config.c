@@ -11,6 +11,7 @@
 
 #include "common/fd.h"
 #include "common/text.h"
+#include "governor/profile.h"
 
 #define UID_FLOOR      65536u /* all below is somebody's: accounts, nobody, systemd's dynamic users */
 #define UID_CEILING    UINT32_C(0xFFFF0000)
@@ -19,7 +20,7 @@
 
 /* ---- the keys ---- */
 
-enum key_kind { KEY_NUMBER, KEY_LIMIT, KEY_MEMBERS, KEY_SIZE };
+enum key_kind { KEY_NUMBER, KEY_LIMIT, KEY_MEMBERS, KEY_SIZE, KEY_PROFILE, KEY_PROFILES };
 
 struct key {
 	const char *name;
@@ -51,13 +52,17 @@ static const struct key pool_keys[] = {
 	{ "count", KEY_NUMBER, offsetof(struct config, uid_count), 1, POOL_MAX, 0 },
 	{ "memory", KEY_SIZE, offsetof(struct config, pool_memory), 0, 0, 0 },
 };
-static const struct key default_keys[] = { LIMIT_KEYS(struct config, defaults) };
+static const struct key default_keys[] = {
+	LIMIT_KEYS(struct config, defaults),
+	{ "net", KEY_PROFILE, offsetof(struct config, net), 0, 0, 0 },
+};
 static const struct key ceiling_keys[] = { LIMIT_KEYS(struct config, ceiling) };
 static const struct key access_keys[] = {
 	{ "max-guests", KEY_NUMBER, offsetof(struct access, max_guests), 0, PER_CALLER_MAX, 0 },
 	{ "max-connections", KEY_NUMBER, offsetof(struct access, max_connections), 1,
 	  PER_CALLER_MAX, 0 },
 	LIMIT_KEYS(struct access, ceiling),
+	{ "profiles", KEY_PROFILES, offsetof(struct access, profiles), 0, 0, 0 },
 	/* only in [access NAME] */
 	{ "users", KEY_MEMBERS, offsetof(struct access, users), 0, 0, 0 },
 	{ "groups", KEY_MEMBERS, offsetof(struct access, groups), 0, 0, 0 },
@@ -110,6 +115,7 @@ void config_defaults(struct config *c)
 		.pool_memory = LIMIT_INFINITY,
 		.n_access = 1,
 	};
+	strcpy(c->net, profiles[PROFILE_ISOLATED].name);
 	access_defaults(&c->access[0], 0);
 	for (int i = 0; i < LIMIT_COUNT; i++) {
 		c->defaults.value[i] = limit_table[i].standard;
@@ -224,7 +230,7 @@ static int add_member(struct parser *p, struct members *m, const char *name, siz
 	return 0;
 }
 
-/* Names or numbers, separated by blanks; they are looked up later, by who may ask for names. */
+/* Names, separated by blanks. Users and groups are looked up later, by who may ask for them. */
 static int set_members(struct parser *p, struct members *m, const char *value)
 {
 	m->n = 0;
@@ -238,7 +244,35 @@ static int set_members(struct parser *p, struct members *m, const char *value)
 		at += len;
 		at += strspn(at, " \t");
 	}
-	return m->n > 0 ? 0 : error_set(&p->error, -EINVAL, "names nobody");
+	return m->n > 0 ? 0 : error_set(&p->error, -EINVAL, "names nothing");
+}
+
+static int check_profile(struct parser *p, const char *name)
+{
+	char buf[72];
+
+	return profile_find(name) ? 0
+				  : error_set(&p->error, -EINVAL,
+					      "\"%s\" is no network profile; see harpe-gov.conf(5)",
+					      shown(name, buf));
+}
+
+static int set_profile(struct parser *p, char *to, const char *value)
+{
+	int r = check_profile(p, value);
+
+	if (r == 0)
+		strcpy(to, value);
+	return r;
+}
+
+static int set_profiles(struct parser *p, struct members *m, const char *value)
+{
+	int r = set_members(p, m, value);
+
+	for (uint32_t i = 0; i < m->n && r == 0; i++)
+		r = check_profile(p, m->name[i]);
+	return r;
 }
 
 static int set_value(struct parser *p, const struct key *key, void *to, const char *value)
@@ -253,6 +287,10 @@ static int set_value(struct parser *p, const struct key *key, void *to, const ch
 		return set_size(p, to, value);
 	case KEY_MEMBERS:
 		return set_members(p, to, value);
+	case KEY_PROFILE:
+		return set_profile(p, to, value);
+	case KEY_PROFILES:
+		return set_profiles(p, to, value);
 	case KEY_LIMIT:
 		break;
 	}
@@ -402,6 +440,14 @@ static int check_order(enum limit limit, const char *low_section, uint64_t low,
 			 info->name, unit_format(info->unit, high, shown_high, sizeof(shown_high)));
 }
 
+bool config_allows_profile(const struct access *a, const char *name)
+{
+	for (uint32_t i = 0; i < a->profiles.n; i++)
+		if (strcmp(a->profiles.name[i], name) == 0)
+			return true;
+	return a->profiles.n == 0;
+}
+
 static int check_access(const struct config *c, const struct access *a, struct error *e)
 {
 	char title[ACCESS_NAME_MAX + 16];
@@ -410,6 +456,11 @@ static int check_access(const struct config *c, const struct access *a, struct e
 	snprintf(title, sizeof(title), "access%s%s", a->name[0] ? " " : "", a->name);
 	if (a != c->access && a->users.n + a->groups.n == 0)
 		return error_set(e, -EINVAL, "[%s]: names no users and no groups", title);
+	if (!config_allows_profile(a, c->net))
+		return error_set(e, -EINVAL,
+				 "[defaults] net = %s is none of [%s] profiles; add it there, or "
+				 "change the default",
+				 c->net, title);
 	for (int i = 0; i < LIMIT_COUNT && r == 0; i++)
 		if (a->ceiling.value[i] != LIMIT_UNSET)
 			r = check_order((enum limit)i, "defaults", c->defaults.value[i], title,
@@ -556,7 +607,11 @@ static void print_value(const struct key *key, const void *at, FILE *to)
 	const struct members *m = at;
 
 	switch (key->kind) {
+	case KEY_PROFILE:
+		fputs(at, to);
+		break;
 	case KEY_MEMBERS:
+	case KEY_PROFILES:
 		for (uint32_t i = 0; i < m->n; i++)
 			fprintf(to, "%s%s", i ? " " : "", m->name[i]);
 		break;
@@ -574,7 +629,7 @@ static void print_value(const struct key *key, const void *at, FILE *to)
 
 static bool is_unset(const struct key *key, const void *at)
 {
-	if (key->kind == KEY_MEMBERS)
+	if (key->kind == KEY_MEMBERS || key->kind == KEY_PROFILES)
 		return ((const struct members *)at)->n == 0;
 	return key->kind == KEY_LIMIT && *(const uint64_t *)at == LIMIT_UNSET;
 }

@@ -8,10 +8,12 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "common/limits.h"
+#include "common/request.h"
 
 #define CONFIG_PATH "/etc/harpe-gov/harpe-gov.conf" /* drop-ins: CONFIG_PATH.d/NAME.conf */
 
@@ -25,7 +27,8 @@
 #define CONFIG_KEYS_MAX	      16
 #define CONFIG_FILES_MAX      64
 
-/* Who a section is for: local names or numbers, resolved by access_resolve(). */
+/* Who a section is for: local names or numbers, resolved by access_resolve(). Or what: names of
+ * profiles, without ids. */
 struct members {
 	uint32_t n;
 	char name[ACCESS_MEMBERS_MAX][ACCESS_NAME_MAX + 1];
@@ -39,6 +42,7 @@ struct access {
 	struct members users, groups;	/* none in [access] */
 	uint32_t max_guests;		/* per calling uid, alive at once; 0 = no access */
 	uint32_t max_connections;	/* per calling uid, open at once */
+	struct members profiles;	/* network profiles that may be asked for; none: all */
 	struct limits ceiling;		/* LIMIT_UNSET: [ceiling] */
 	uint32_t section;		/* its place in config->origin */
 };
@@ -50,10 +54,11 @@ struct origin {
 };
 
 struct config {
-	uint32_t first_uid, uid_count; /* [pool] */
-	uint64_t pool_memory;	       /* [pool]: sum of the memory limits of all live guests */
-	struct limits defaults;	       /* [defaults]: for what a run does not name */
-	struct limits ceiling;	       /* [ceiling]: what a run may ask for at most */
+	uint32_t first_uid, uid_count;	/* [pool] */
+	uint64_t pool_memory;		/* [pool]: sum of the memory limits of all live guests */
+	struct limits defaults;		/* [defaults]: for what a run does not name */
+	char net[PROFILE_NAME_MAX + 1]; /* [defaults]: the network profile */
+	struct limits ceiling;		/* [ceiling]: what a run may ask for at most */
 	struct access access[ACCESS_SECTIONS_MAX]; /* [0] is [access]; the first that fits wins */
 	uint32_t n_access;
 
@@ -70,6 +75,9 @@ int config_read(FILE *file, const char *path, struct config *c, struct error *e)
 
 /* What no single line can be blamed for. */
 int config_check(const struct config *c, struct error *e);
+
+/* May this section's callers use the network profile @name? */
+bool config_allows_profile(const struct access *a, const char *name);
 
 /* Defaults, then @path, then @path.d in the order of names; what is absent says nothing. */
 int config_load(const char *path, struct config *ret, struct error *e);

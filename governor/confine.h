@@ -24,6 +24,8 @@
  *  - io_uring: its operations pass no seccomp filter.
  *  - set-user-ID and set-group-ID bits, in every call that can set them; openat2 answers ENOSYS.
  *  - changing RLIMIT_CORE.
+ *  - ioctl(2): TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS.
+ *  - filters of a guest's own: the memory for their machine code is bounded for the whole host.
  *  - user namespaces, other architectures. clone3 answers ENOSYS: its flags cannot be seen.
  * What is not allowed fails with EPERM. */
 int confine_compile(struct sock_fprog *ret, struct error *e);
@@ -47,10 +49,11 @@ int confine_reset_process(struct error *e);
 int confine_rlimits(const struct rlimit limits[GUEST_RLIMITS], uint64_t file_bytes,
 		    struct error *e);
 
+/* By root, for whom net.core.bpf_jit_limit is no bound (bpf_jit_charge_modmem() in the kernel). */
+int confine_syscalls(const struct sock_fprog *program, struct error *e);
+
 /* No groups, @uid as real, effective, saved uid and gid, no capabilities, no new privileges. */
 int confine_identity(uint32_t uid, struct error *e);
-
-int confine_syscalls(const struct sock_fprog *program, struct error *e);
 
 /* ---- in the supervisor ---- */
 

@@ -28,7 +28,7 @@
 
 #define STOP_USEC	(8 * USEC_PER_SEC) /* below the unit's TimeoutStopSec= */
 #define SLICE_LEVEL	1		   /* /harpe.slice */
-#define SCOPE_LEVEL	3		   /* /harpe.slice/harpe-drop.slice/harpe-ID.scope */
+#define SCOPE_LEVEL	3		   /* /harpe.slice/harpe-PROFILE.slice/harpe-ID.scope */
 #define FDSTORE_NAME	"firewall"
 #define LISTEN_FD_NAME	"clients"
 #define RETRY_USEC	USEC_PER_SEC
@@ -44,8 +44,7 @@ static int cgroup_id(const char *path, uint64_t *ret, struct error *e)
 
 	if (stat(path, &st) < 0)
 		return error_set(e, -ESTALE,
-				 "%s: systemd has not made this slice: systemctl start " SLICE
-				 " " DROP_SLICE,
+				 "%s: systemd has not made this slice: systemctl start " SLICE,
 				 path);
 	*ret = st.st_ino;
 	return 0;
@@ -54,7 +53,9 @@ static int cgroup_id(const char *path, uint64_t *ret, struct error *e)
 int daemon_find_slices(struct daemon *d, struct error *e)
 {
 	snprintf(d->slice_path, sizeof(d->slice_path), CGROUP_ROOT "/" SLICE);
-	snprintf(d->profile_path, sizeof(d->profile_path), CGROUP_ROOT "/" SLICE "/" DROP_SLICE);
+	for (size_t i = 0; i < PROFILE_COUNT; i++)
+		snprintf(d->slices[i].path, sizeof(d->slices[i].path), CGROUP_ROOT "/" SLICE "/%s",
+			 profiles[i].slice);
 	d->policy = (struct firewall_policy){
 		.first_uid = d->config->first_uid,
 		.uid_count = d->config->uid_count,
@@ -342,8 +343,8 @@ static int add_sources(struct daemon *d, int listener, struct error *e)
 
 	d->listen_fd = listener;
 
-	if (r >= 0)
-		r = sd_event_add_inotify(d->event, NULL, d->profile_path, IN_DELETE | IN_ONLYDIR,
+	for (size_t i = 0; i < PROFILE_COUNT && r >= 0; i++)
+		r = sd_event_add_inotify(d->event, NULL, d->slices[i].path, IN_DELETE | IN_ONLYDIR,
 					 on_slice_change, d);
 	if (r >= 0)
 		r = sd_event_add_signal(d->event, NULL, SIGTERM, on_stop, d);
@@ -376,23 +377,27 @@ static void on_pin_started(void *userdata, int r, const struct error *error)
 
 /* One delegated scope with limits that stays: the slice keeps its controllers switched on, without
  * which every start of a scope would have to switch them on and off again. */
-static void start_pin(struct daemon *d)
+static void start_pin(struct daemon *d, const struct profile *profile)
 {
-	char name[SCOPE_NAME_MAX];
+	struct holder *pin = &d->slices[profile_index(profile)].pin;
+	char name[SCOPE_NAME_MAX], description[96];
 	struct limits limits = { .value = { PIN_MEMORY, 0, USEC_PER_SEC, 1, LIMIT_INFINITY,
 					    LIMIT_INFINITY, IO_WEIGHT_DEFAULT, LIMIT_INFINITY,
 					    LIMIT_INFINITY } };
 	struct scope_spec spec = {
 		.name = name,
-		.slice = DROP_SLICE,
-		.description = "Keeps the controllers of " DROP_SLICE " on",
+		.slice = profile->slice,
+		.description = description,
 		.limits = &limits,
 	};
 	struct error e = ERROR_NULL;
-	int r = holder_start(&d->pin);
+	int r = holder_start(pin);
 
-	snprintf(name, sizeof(name), "harpe-pin-%d.scope", getpid());
-	spec.pid = d->pin.pid;
+	snprintf(name, sizeof(name), "harpe-pin-%.*s-%d.scope", PROFILE_NAME_MAX, profile->name,
+		 getpid());
+	snprintf(description, sizeof(description), "Keeps the controllers of %s on",
+		 profile->slice);
+	spec.pid = pin->pid;
 	if (r < 0)
 		error_errno(&e, r, "no process for it");
 	else
@@ -423,6 +428,24 @@ static int make_pool(struct daemon *d, struct error *e)
 	return identity_verify(d->pool, uid_held, e);
 }
 
+static int sweep_slices(const struct daemon *d, struct error *e)
+{
+	int r = sweep_ledger(d->slice_path, LEDGER_PATH, journal_run, e);
+
+	for (size_t i = 0; i < PROFILE_COUNT && r == 0; i++)
+		r = sweep_slice(d->slices[i].path, e);
+	return r;
+}
+
+static int check_ip_rules(const struct daemon *d, struct error *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < PROFILE_COUNT && r == 0; i++)
+		r = scopes_check_ip_rules(d->scopes, &profiles[i], e);
+	return r;
+}
+
 static int set_up(struct daemon *d, const struct passed *passed, struct error *e)
 {
 	int r = read_config(&d->config, e);
@@ -436,13 +459,13 @@ static int set_up(struct daemon *d, const struct passed *passed, struct error *e
 	if (r == 0)
 		r = scopes_new(d->event, &d->scopes, e);
 	if (r == 0)
-		r = scopes_check_ip_rules(d->scopes, e);
+		r = check_ip_rules(d, e);
 	if (r == 0)
 		r = set_up_firewall(d, passed->firewall, e);
 	if (r == 0)
 		r = ledger_open(LEDGER_PATH, e);
 	if (r == 0)
-		r = sweep_slice(d->profile_path, LEDGER_PATH, journal_run, e);
+		r = sweep_slices(d, e);
 	if (r == 0)
 		r = make_pool(d, e);
 	if (r == 0)
@@ -469,7 +492,8 @@ static int loop(struct daemon *d, struct error *e)
 	if (state < 0)
 		return state;
 	sd_notify(0, "READY=1");
-	start_pin(d);
+	for (size_t i = 0; i < PROFILE_COUNT; i++)
+		start_pin(d, &profiles[i]);
 	if (identity_n_quarantined(d->pool) > 0)
 		look_later(d, DIRTY_USEC);
 	journal_info("ready: uids %u to %u, filter of %u instructions", d->config->first_uid,
@@ -481,7 +505,8 @@ static int loop(struct daemon *d, struct error *e)
 
 static void release(struct daemon *d)
 {
-	holder_stop(&d->pin);
+	for (size_t i = 0; i < PROFILE_COUNT; i++)
+		holder_stop(&d->slices[i].pin);
 	scopes_free(d->scopes);
 	firewall_free(d->firewall);
 	identity_pool_free(d->pool);

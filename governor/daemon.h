@@ -18,17 +18,22 @@
 
 struct run;
 
+/* Of one network profile. */
+struct profile_slice {
+	char path[PATH_TEXT_MAX]; /* the slice's cgroup directory */
+	struct holder pin;	  /* of the scope that keeps its controllers on */
+};
+
 struct daemon {
 	struct config *config; /* replaced as a whole by a reload */
 	sd_event *event;
 	struct identity_pool *pool;
 	struct scopes *scopes;
-	struct holder pin; /* of the scope that keeps the slice's controllers on */
 	struct firewall *firewall;
 	struct firewall_policy policy;
 	struct sock_fprog filter;
-	char slice_path[PATH_TEXT_MAX];	  /* of harpe.slice */
-	char profile_path[PATH_TEXT_MAX]; /* of harpe-drop.slice */
+	char slice_path[PATH_TEXT_MAX]; /* of harpe.slice */
+	struct profile_slice slices[PROFILE_COUNT];
 	int listen_fd;
 	sd_event_source *listener, *retry, *quarantine;
 	struct run *runs; /* oldest first */

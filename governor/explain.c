@@ -96,7 +96,6 @@ int explain(const char *socket, const struct request *q, struct error *e)
 	for (int i = 0; i < LIMIT_COUNT; i++)
 		fill_row(t.cell[i + 1], &x, (enum limit)i);
 	print_table(&t);
-	printf("\nYou fall under [%s]. Profile %s: nothing reaches a network, loopback included.\n",
-	       x.access, x.profile);
+	printf("\nYou fall under [%s]. Network profile %s: %s.\n", x.access, x.profile, x.network);
 	return 0;
 }

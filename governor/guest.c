@@ -20,6 +20,7 @@
 #include "governor/confine.h"
 #include "governor/deadline.h"
 #include "governor/ledger.h"
+#include "governor/network.h"
 #include "governor/pair.h"
 #include "governor/parent_check.h"
 #include "governor/stdio_check.h"
@@ -37,6 +38,7 @@ struct guest {
 	struct cgroup cgroup;
 	struct view_cwd cwd;
 	struct terminal terminal;
+	struct network network;
 	pid_t child;
 	int pidfd, control;
 	enum ended ended; /* so far: why the set-up did not succeed */
@@ -127,6 +129,7 @@ static int get_scope(struct guest *g, struct error *e)
 
 	ask.start.limits = g->call->request->limits;
 	ask.start.wait_usec = g->call->request->wait_usec;
+	memcpy(ask.start.net, g->call->request->net, sizeof(ask.start.net));
 	memcpy(ask.start.name, g->call->request->name, sizeof(ask.start.name));
 	memcpy(ask.start.command, g->call->request->command, sizeof(ask.start.command));
 	r = ask_daemon(g, &ask, &reply, e);
@@ -149,10 +152,11 @@ static void describe(struct guest *g)
 
 /* ---- 4, 5: the child, born in its cgroup ---- */
 
-static pid_t clone_into(int cgroup_fd, int *ret_pidfd)
+static pid_t clone_into(int cgroup_fd, bool own_network, int *ret_pidfd)
 {
 	struct clone_args args = {
-		.flags = CLONE_INTO_CGROUP | CLONE_NEWNS | CLONE_NEWIPC | CLONE_PIDFD,
+		.flags = CLONE_INTO_CGROUP | CLONE_NEWNS | CLONE_NEWIPC | CLONE_PIDFD |
+			 (own_network ? CLONE_NEWNET : 0),
 		.pidfd = (uint64_t)(uintptr_t)ret_pidfd,
 		.exit_signal = SIGCHLD,
 		.cgroup = (uint64_t)cgroup_fd,
@@ -182,6 +186,7 @@ static int start_child(struct guest *g, struct error *e)
 		.tmp_bytes = g->grant.limits.value[LIMIT_MEMORY],
 		.strings_fd = fds[RUN_FD_STRINGS],
 		.terminal = &g->terminal,
+		.own_network = g->grant.own_network != 0,
 	};
 	struct timeval patience = { .tv_sec = SETUP_DEADLINE_SEC };
 
@@ -190,7 +195,7 @@ static int start_child(struct guest *g, struct error *e)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return error_errno(e, -errno, "no control socket");
 	plan.control = ends[1];
-	g->child = clone_into(g->cgroup.guest_fd, &g->pidfd);
+	g->child = clone_into(g->cgroup.guest_fd, plan.own_network, &g->pidfd);
 	if (g->child == 0)
 		child_main(&plan);
 	close(ends[1]);
@@ -238,6 +243,8 @@ static int verify(struct guest *g, struct error *e)
 		r = cgroup_verify_member(&g->cgroup, g->child, e);
 	if (r == 0)
 		r = confine_verify(g->child, g->grant.uid, e);
+	if (r == 0 && g->grant.own_network)
+		r = network_verify(g->child, &g->network, e);
 	return r;
 }
 
@@ -416,12 +423,14 @@ static void end(struct guest *g, struct error *e)
 	if (r->guest_ran)
 		r->wall_usec = g->wall_usec;
 	cgroup_counters(&g->cgroup, r);
+	network_unroutable(&g->network, &r->unroutable);
 	r->ended = ended == ENDED_EXITED ? why_it_ended(r, e) : ended;
 	memcpy(r->error, e->text, sizeof(r->error));
 	leave_scope(g);
 	cgroup_close(&g->cgroup);
 	view_cwd_close(&g->cwd);
 	terminal_close(&g->terminal);
+	network_close(&g->network);
 	close_fd(&g->pidfd);
 	close_fd(&g->control);
 }
@@ -434,6 +443,7 @@ void guest_run(const struct guest_call *call, struct report *ret)
 		.cgroup = CGROUP_NULL,
 		.cwd = VIEW_CWD_NULL,
 		.terminal = TERMINAL_NULL,
+		.network = NETWORK_NULL,
 		.pidfd = -1,
 		.control = -1,
 		.ended = ENDED_SETUP_FAILED,

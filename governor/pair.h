@@ -34,7 +34,8 @@ struct pair_start {
 	struct limits limits;
 	char name[GUEST_NAME_MAX + 1];
 	char command[COMMAND_TEXT_MAX + 1];
-	uint64_t wait_usec; /* how long to wait for a place; 0 = not at all */
+	char net[PROFILE_NAME_MAX + 1]; /* the profile asked for; "": the default */
+	uint64_t wait_usec;		/* how long to wait for a place; 0 = not at all */
 };
 
 struct pair_release {
@@ -43,7 +44,8 @@ struct pair_release {
 
 struct pair_grant {
 	char id[RUN_ID_LEN + 1];
-	char profile[33];
+	char profile[PROFILE_NAME_MAX + 1];
+	uint32_t own_network; /* the guest gets a network namespace of its own */
 	uint32_t uid, caller_uid;
 	pid_t holder; /* the process that the scope was made around */
 	struct limits limits;

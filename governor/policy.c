@@ -48,6 +48,24 @@ static int check_value(const struct config *c, const struct access *access, enum
 	return 0;
 }
 
+int policy_profile(const struct config *c, const struct access *access, const char *asked,
+		   const struct profile **ret, struct error *e)
+{
+	const char *name = asked[0] ? asked : c->net;
+	const struct profile *p = profile_find(name);
+
+	if (!p)
+		return error_set(e, -EINVAL, "--net: there is no network profile \"%s\"", name);
+	if (!config_allows_profile(access, name))
+		return error_set(
+			e, -EACCES,
+			"--net: %s is none of the profiles that [access%s%s] in " CONFIG_PATH
+			" allows you; ask for another, or ask the administrator",
+			name, access->name[0] ? " " : "", access->name);
+	*ret = p;
+	return 0;
+}
+
 int policy_limits(const struct config *c, const struct access *access, const struct limits *asked,
 		  struct limits *ret, struct limit_origins *ret_origins, struct error *e)
 {

@@ -250,11 +250,12 @@ static int check_slice(struct conversation *c, const char *slice, struct error *
 
 static int check_slices(struct conversation *c, struct error *e)
 {
-	static const char *const slices[] = { "-.slice", SLICE, DROP_SLICE };
-	int r = 0;
+	int r = check_slice(c, "-.slice", e);
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(slices); i++)
-		r = check_slice(c, slices[i], e);
+	if (r == 0)
+		r = check_slice(c, SLICE, e);
+	for (size_t i = 0; r == 0 && i < PROFILE_COUNT; i++)
+		r = check_slice(c, profiles[i].slice, e);
 	return r;
 }
 

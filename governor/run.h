@@ -38,6 +38,7 @@ struct run {
 	struct pair_start asked;
 	struct limits limits;
 	struct limit_origins origins;
+	const struct profile *profile;
 	char id[RUN_ID_LEN + 1];
 	char scope[SCOPE_NAME_MAX];
 	char path[PATH_TEXT_MAX]; /* the scope's cgroup directory */

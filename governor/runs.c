@@ -118,7 +118,7 @@ static void identify(const struct run *r, struct report *report)
 	memcpy(report->id, r->id, sizeof(report->id));
 	memcpy(report->name, r->asked.name, sizeof(report->name));
 	memcpy(report->command, r->asked.command, sizeof(report->command));
-	snprintf(report->profile, sizeof(report->profile), DROP_PROFILE);
+	memcpy(report->profile, r->profile->name, sizeof(report->profile));
 	report->uid = r->uid;
 	report->caller_uid = r->caller.uid;
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/bpf.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -323,34 +324,52 @@ void scope_stop(struct scopes *s, const char *name)
 
 /* ---- looking ---- */
 
-/* How many entries of IPAddressAllow= or IPAddressDeny= (a(iayu): family, address, prefix length)
- * there are, and how many of them are a whole family. */
-static int count_rules(sd_bus_message *m, int *ret_all, int *ret_any)
+/* What is in IPAddressAllow= or IPAddressDeny= (a(iayu): family, address, prefix length). */
+struct ip_rules {
+	int all, any, loopback; /* how many; of a whole family; of loopback alone */
+};
+
+static bool is_loopback(int family, const uint8_t *address, size_t size, uint32_t prefix)
+{
+	if (family == AF_INET)
+		return size == 4 && address[0] == 127 && prefix >= 8;
+	return family == AF_INET6 && size == 16 && prefix == 128 &&
+	       memcmp(address, &in6addr_loopback, size) == 0;
+}
+
+static int count_rule(sd_bus_message *m, struct ip_rules *rules)
+{
+	const void *address = NULL;
+	uint32_t prefix = 0;
+	size_t size = 0;
+	int family = 0, r = sd_bus_message_read(m, "i", &family);
+
+	if (r >= 0)
+		r = sd_bus_message_read_array(m, 'y', &address, &size);
+	if (r >= 0)
+		r = sd_bus_message_read(m, "u", &prefix);
+	if (r >= 0)
+		r = sd_bus_message_exit_container(m);
+	if (r < 0)
+		return r;
+	rules->all++;
+	rules->any += prefix == 0;
+	rules->loopback += is_loopback(family, address, size, prefix);
+	return 0;
+}
+
+static int count_rules(sd_bus_message *m, struct ip_rules *ret)
 {
 	int r = sd_bus_message_enter_container(m, 'a', "(iayu)");
 
-	*ret_all = *ret_any = 0;
-	while (r >= 0 && (r = sd_bus_message_enter_container(m, 'r', "iayu")) > 0) {
-		const void *address;
-		uint32_t prefix;
-		size_t size;
-		int family;
-
-		r = sd_bus_message_read(m, "i", &family);
-		if (r >= 0)
-			r = sd_bus_message_read_array(m, 'y', &address, &size);
-		if (r >= 0)
-			r = sd_bus_message_read(m, "u", &prefix);
-		if (r >= 0)
-			r = sd_bus_message_exit_container(m);
-		*ret_all += 1;
-		*ret_any += r >= 0 && prefix == 0;
-	}
+	*ret = (struct ip_rules){ 0 };
+	while (r >= 0 && (r = sd_bus_message_enter_container(m, 'r', "iayu")) > 0)
+		r = count_rule(m, ret);
 	return r;
 }
 
-static int get_rules(struct scopes *s, const char *slice, const char *property, int *ret_all,
-		     int *ret_any)
+static int get_rules(struct scopes *s, const char *slice, const char *property,
+		     struct ip_rules *ret, struct error *e)
 {
 	sd_bus_message *m = NULL;
 	char *path = NULL;
@@ -360,29 +379,29 @@ static int get_rules(struct scopes *s, const char *slice, const char *property, 
 		r = sd_bus_get_property(s->bus, MANAGER_NAME, path, MANAGER_NAME ".Slice", property,
 					NULL, &m, "a(iayu)");
 	if (r >= 0)
-		r = count_rules(m, ret_all, ret_any);
+		r = count_rules(m, ret);
 	sd_bus_message_unref(m);
 	free(path);
-	return r;
+	return r < 0 ? error_errno(e, r, "%s: its %s= cannot be read", slice, property) : 0;
 }
 
-int scopes_check_ip_rules(struct scopes *s, struct error *e)
+int scopes_check_ip_rules(struct scopes *s, const struct profile *profile, struct error *e)
 {
-	static const char *const slices[] = { DROP_SLICE, SLICE, "-.slice" };
-	int all = 0, any = 0, r = get_rules(s, DROP_SLICE, "IPAddressDeny", &all, &any);
+	const char *const slices[] = { profile->slice, SLICE, "-.slice" };
+	struct ip_rules rules;
+	int r = get_rules(s, profile->slice, "IPAddressDeny", &rules, e);
 
 	if (r < 0)
-		return error_errno(e, r, DROP_SLICE ": its IPAddressDeny= cannot be read");
-	if (any < 2) /* IPv4 and IPv6 */
+		return r;
+	if (rules.any < 2) /* IPv4 and IPv6 */
 		return error_set(e, -ESTALE,
-				 DROP_SLICE
-				 ": IPAddressDeny=any is missing; see systemctl cat " DROP_SLICE);
+				 "%s: IPAddressDeny=any is missing; see systemctl cat %s",
+				 profile->slice, profile->slice);
 	for (size_t i = 0; i < ARRAY_SIZE(slices); i++) {
-		r = get_rules(s, slices[i], "IPAddressAllow", &all, &any);
+		r = get_rules(s, slices[i], "IPAddressAllow", &rules, e);
 		if (r < 0)
-			return error_errno(e, r, "%s: its IPAddressAllow= cannot be read",
-					   slices[i]);
-		if (all > 0)
+			return r;
+		if (rules.all > (profile->own_network ? rules.loopback : 0))
 			return error_set(e, -ESTALE,
 					 "%s: IPAddressAllow= would win over the guests' "
 					 "IPAddressDeny=any; remove it",

@@ -13,10 +13,9 @@
 
 #include "common/limits.h"
 #include "governor/pair.h"
+#include "governor/profile.h"
 
-#define SLICE	       "harpe.slice"	  /* all guests; aggregate limits, the firewall's match */
-#define DROP_SLICE     "harpe-drop.slice" /* guests of profile "drop"; IPAddressDeny=any */
-#define DROP_PROFILE   "drop"
+#define SLICE	       "harpe.slice" /* all guests; aggregate limits, the firewall's match */
 #define SERVICE	       "harpe-gov.service"
 #define SCOPE_NAME_MAX 64
 
@@ -51,8 +50,9 @@ void scope_stop(struct scopes *s, const char *name);
 int scope_path(const char *name, pid_t pid, char path[PATH_TEXT_MAX], struct error *e);
 
 /* Does systemd hold IPAddressDeny=any for the profile's slice, and no IPAddressAllow= in it or
- * above, which would win? Asks and waits, so only while the daemon starts. */
-int scopes_check_ip_rules(struct scopes *s, struct error *e);
+ * above, which would win, but for loopback when that is the guest's own? Asks and waits, so only
+ * while the daemon starts. */
+int scopes_check_ip_rules(struct scopes *s, const struct profile *profile, struct error *e);
 
 /* Is systemd's program attached to the scope's cgroup @path? It carries the rules of all slices
  * above; slices themselves have none. 0 or -ESTALE. */

@@ -13,7 +13,9 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -42,6 +44,7 @@ static const struct {
 	{ SCMP_SYS(keyctl), DENY },	    { SCMP_SYS(io_uring_setup), DENY },
 	{ SCMP_SYS(io_uring_enter), DENY }, { SCMP_SYS(io_uring_register), DENY },
 	{ SCMP_SYS(clone3), ABSENT },	    { SCMP_SYS(openat2), ABSENT },
+	{ SCMP_SYS(seccomp), DENY }, /* see deny_filters() */
 };
 
 static const int creators[] = { SCMP_SYS(socket), SCMP_SYS(socketpair) };
@@ -220,8 +223,30 @@ static int deny_core_limit(scmp_filter_ctx ctx)
 	return r;
 }
 
+/* Of a terminal: input that the next reader takes for typed, the kernel's console, and line
+ * disciplines, whose modules are rarely used code. Nobody needs them but who manages terminals. */
+static const uint64_t terminal_requests[] = { TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS };
+
+static int deny_terminal_requests(scmp_filter_ctx ctx)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(terminal_requests) && r == 0; i++)
+		r = seccomp_rule_add(ctx, DENY, SCMP_SYS(ioctl), 1,
+				     ARG_IS(1, terminal_requests[i]));
+	return r;
+}
+
+/* No filters of a guest's own: their machine code is charged to nobody, and enough of it uses up
+ * net.core.bpf_jit_limit, which all of the host shares; then nobody can set a filter any more. */
+static int deny_filters(scmp_filter_ctx ctx)
+{
+	return seccomp_rule_add(ctx, DENY, SCMP_SYS(prctl), 1, ARG_IS(0, PR_SET_SECCOMP));
+}
+
 static int (*const rules[])(scmp_filter_ctx ctx) = {
-	deny_user_namespaces, deny_sockets, deny_socket_options, deny_id_bits, deny_core_limit,
+	deny_user_namespaces, deny_sockets,	      deny_socket_options, deny_id_bits,
+	deny_core_limit,      deny_terminal_requests, deny_filters,
 };
 
 static int add_rules(scmp_filter_ctx ctx)

@@ -87,8 +87,10 @@ static int serve_explain(struct call *c, struct error *e)
 {
 	struct pair_ask ask = { .verb = PAIR_EXPLAIN, .start = { .limits = c->request.limits } };
 	struct pair_reply reply;
-	int r = pair_call(DAEMON_FD, &ask, &reply, e);
+	int r;
 
+	memcpy(ask.start.net, c->request.net, sizeof(ask.start.net));
+	r = pair_call(DAEMON_FD, &ask, &reply, e);
 	if (r == 0)
 		answer(WIRE_EXPLANATION, explanation_fields, explanation_n_fields,
 		       &reply.explanation);

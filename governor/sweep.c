@@ -11,6 +11,7 @@
 #include "common/fd.h"
 #include "governor/cgroup.h"
 #include "governor/ledger.h"
+#include "governor/profile.h"
 
 #define ROUNDS	 100
 #define ROUND_NS 100000000 /* 0.1 s */
@@ -47,29 +48,37 @@ static int kill_scopes(const char *path, char *last, size_t size, struct error *
 }
 
 struct sweep {
-	const char *path;
+	const char *slice;
 	sweep_found found;
 };
 
 static void on_found(void *userdata, struct report *r)
 {
 	const struct sweep *s = userdata;
+	const struct profile *profile = profile_find(r->profile);
 	char scope[512];
 
-	snprintf(scope, sizeof(scope), "%s/harpe-%s.scope", s->path, r->id);
-	cgroup_counters_at(scope, r);
+	if (profile) {
+		snprintf(scope, sizeof(scope), "%s/%s/harpe-%s.scope", s->slice, profile->slice,
+			 r->id);
+		cgroup_counters_at(scope, r);
+	}
 	s->found(r);
 }
 
-int sweep_slice(const char *path, const char *ledger, sweep_found found, struct error *e)
+int sweep_ledger(const char *slice, const char *ledger, sweep_found found, struct error *e)
+{
+	struct sweep s = { .slice = slice, .found = found };
+
+	return ledger_settle(ledger, on_found, &s, e);
+}
+
+int sweep_slice(const char *path, struct error *e)
 {
 	struct timespec pause = { .tv_nsec = ROUND_NS };
-	struct sweep s = { .path = path, .found = found };
 	char last[256] = "";
-	int n = ledger_settle(ledger, on_found, &s, e);
+	int n = 0;
 
-	if (n < 0)
-		return n;
 	for (int i = 0; i < ROUNDS; i++) {
 		n = kill_scopes(path, last, sizeof(last), e);
 		if (n <= 0)

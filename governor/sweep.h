@@ -4,8 +4,12 @@
 
 #include "common/report.h"
 
-/* Kills everything in the scopes below the slice directory @path and waits until systemd has taken
- * them away. -EBUSY names a scope that stays. Before that @found is called for each run in the
- * ledger whose end nobody told, with those counters that can still be read. */
+/* Calls @found for each run in the ledger whose end nobody told, with those counters that can still
+ * be read in its scope's cgroup directory below that of harpe.slice, @slice. Before sweep_slice().
+ */
 typedef void (*sweep_found)(const struct report *r);
-int sweep_slice(const char *path, const char *ledger, sweep_found found, struct error *e);
+int sweep_ledger(const char *slice, const char *ledger, sweep_found found, struct error *e);
+
+/* Kills everything in the scopes below the profile's slice directory @path and waits until systemd
+ * has taken them away. -EBUSY names a scope that stays. */
+int sweep_slice(const char *path, struct error *e);

@@ -26,7 +26,15 @@
 
 #define STATUS_FAILED 125 /* the governor failed, or the command line is wrong */
 
-enum { RUN_NAME = LIMIT_COUNT, RUN_REPORT, RUN_WAIT, RUN_PARENT, RUN_EXPLAIN, RUN_OPTIONS };
+enum {
+	RUN_NAME = LIMIT_COUNT,
+	RUN_REPORT,
+	RUN_WAIT,
+	RUN_PARENT,
+	RUN_NET,
+	RUN_EXPLAIN,
+	RUN_OPTIONS
+};
 
 static const struct option run_options[RUN_OPTIONS] = {
 	[LIMIT_MEMORY] = { .limit = &limit_table[LIMIT_MEMORY] },
@@ -42,6 +50,7 @@ static const struct option run_options[RUN_OPTIONS] = {
 	[RUN_REPORT] = { NULL, "report", "FILE|fd:N", "write the report there, as JSON" },
 	[RUN_WAIT] = { NULL, "wait", "DURATION", "wait that long for a place, if there is none" },
 	[RUN_PARENT] = { NULL, "with-parent", NULL, "end when the process that called ends" },
+	[RUN_NET] = { NULL, "net", "PROFILE", "network profile: isolated or drop" },
 	[RUN_EXPLAIN] = { NULL, "explain", NULL, "start nothing, print what would be in force" },
 };
 
@@ -88,6 +97,13 @@ static int parse_request(struct request *q, const char *const values[], char **a
 	if (values[RUN_WAIT] && unit_parse(UNIT_DURATION, values[RUN_WAIT], &q->wait_usec) < 0)
 		return error_set(e, -EINVAL, "--wait: \"%.72s\" is not %s", values[RUN_WAIT],
 				 unit_expected(UNIT_DURATION));
+	if (values[RUN_NET] && !profile_name_valid(values[RUN_NET]))
+		return error_set(
+			e, -EINVAL,
+			"--net: \"%.72s\" is no network profile's name: 1 to %d of a-z 0-9",
+			values[RUN_NET], PROFILE_NAME_MAX);
+	if (values[RUN_NET])
+		strcpy(q->net, values[RUN_NET]);
 	if (!argv[0] && !values[RUN_EXPLAIN])
 		return error_set(e, -EINVAL, "no command to run: see harpe-gov run --help");
 	command_text(argv, q->command);

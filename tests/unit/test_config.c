@@ -190,8 +190,8 @@ static const struct {
 	  "F:2: [access] groups: there is no such key; see harpe-gov.conf(5)" },
 	{ "[access a]\nfirst-uid = 70000\n",
 	  "F:2: [access a] first-uid: there is no such key; see harpe-gov.conf(5)" },
-	{ "[access a]\nusers =\n", "F:2: [access a] users: names nobody" },
-	{ "[access a]\ngroups = ; none\n", "F:2: [access a] groups: names nobody" },
+	{ "[access a]\nusers =\n", "F:2: [access a] users: names nothing" },
+	{ "[access a]\ngroups = ; none\n", "F:2: [access a] groups: names nothing" },
 	{ "[access a]\nusers = root\nusers = root\n",
 	  "F:3: [access a] users: is set twice; keep one line" },
 	{ "[access a]\nusers = root\n[access]\nmax-guests = 1\n[access a]\nusers = root\n",
@@ -226,6 +226,14 @@ static const struct {
 	  "F:2: [access] max-connections: \"65537\" is not a number from 1 to 65536" },
 	{ "[pool]\ncount = 5\n[access]\n[pool]\ncount = 5\n",
 	  "F:5: [pool] count: is set twice; keep one line" },
+	{ "[defaults]\nnet = open\n",
+	  "F:2: [defaults] net: \"open\" is no network profile; see harpe-gov.conf(5)" },
+	{ "[access]\nprofiles = isolated open\n",
+	  "F:2: [access] profiles: \"open\" is no network profile; see harpe-gov.conf(5)" },
+	{ "[access]\nprofiles =\n", "F:2: [access] profiles: names nothing" },
+	{ "[access]\nprofiles = drop\n",
+	  "[defaults] net = isolated is none of [access] profiles; add it there, or change the "
+	  "default" },
 	{ "[ceiling]\nswap = 0\nswap = 0\n", "F:3: [ceiling] swap: is set twice; keep one line" },
 	{ "[pool]\ncount = 5\njunk\n", "F:3: is neither \"[section]\" nor \"key = value\"" },
 	{ "junk\n", "F:1: is neither \"[section]\" nor \"key = value\"" },
@@ -748,7 +756,8 @@ static void shows_the_defaults(void **state)
 	assert_shows_itself(*state);
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		assert_mentions(text, "\n", keys[i].name, " = ");
-	assert_int_equal(count_of(text, "; built in\n"), ARRAY_SIZE(keys));
+	assert_mentions(text, "; built in\n", "net", " = isolated\n");
+	assert_int_equal(count_of(text, "; built in\n"), ARRAY_SIZE(keys) + 1);
 	assert_int_equal(count_of(text, "\n["), 3);
 	assert_ptr_equal(strstr(text, "[pool]\n; built in\nfirst-uid = 90000\n"), text);
 }
@@ -1010,7 +1019,9 @@ static void documents_every_key(void **state)
 		assert_mentions(access, "*", limit_table[i].name, "*");
 	assert_mentions(access, "*users*=_", "", "");
 	assert_mentions(access, "*groups*=_", "", "");
-	assert_int_equal(count_of(page, "*=_"), ARRAY_SIZE(keys) - LIMIT_COUNT + 2);
+	assert_mentions(access, "*profiles*=_", "", "");
+	assert_mentions(page, "*net*=_", "", "");
+	assert_int_equal(count_of(page, "*=_"), ARRAY_SIZE(keys) - LIMIT_COUNT + 4);
 }
 
 #define file_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

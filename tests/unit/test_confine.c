@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <linux/keyctl.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
@@ -424,6 +425,15 @@ static const struct call {
 	{ "prlimit64, reading", SYS_prlimit64, { 0, RLIMIT_CORE, 0 }, 0 },
 	{ "setrlimit of files", SYS_setrlimit, { RLIMIT_NOFILE }, EFAULT },
 	{ "prlimit64 of files", SYS_prlimit64, { 0, RLIMIT_NOFILE, 8 }, EFAULT },
+	{ "seccomp", SYS_seccomp, { SECCOMP_SET_MODE_FILTER }, EPERM },
+	{ "seccomp, strict", SYS_seccomp, { SECCOMP_SET_MODE_STRICT }, EPERM },
+	{ "PR_SET_SECCOMP", SYS_prctl, { PR_SET_SECCOMP, SECCOMP_MODE_FILTER }, EPERM },
+	{ "PR_SET_NAME", SYS_prctl, { PR_SET_NAME }, EFAULT },
+	{ "TIOCSTI", SYS_ioctl, { UINT32_MAX, TIOCSTI }, EPERM },
+	{ "TIOCLINUX", SYS_ioctl, { UINT32_MAX, TIOCLINUX }, EPERM },
+	{ "TIOCSETD", SYS_ioctl, { UINT32_MAX, TIOCSETD }, EPERM },
+	{ "TIOCCONS", SYS_ioctl, { UINT32_MAX, TIOCCONS }, EPERM },
+	{ "TIOCGWINSZ", SYS_ioctl, { UINT32_MAX, TIOCGWINSZ }, EBADF },
 	{ "TCP_NODELAY", SYS_setsockopt, { UINT32_MAX, 6, 1 }, EBADF },
 	{ "IPV6_V6ONLY", SYS_setsockopt, { UINT32_MAX, 41, 26 }, EBADF },
 	{ "IP_DROP_MEMBERSHIP", SYS_setsockopt, { UINT32_MAX, 0, 36 }, EBADF },

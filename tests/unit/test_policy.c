@@ -25,6 +25,29 @@ static const struct access plain = {
 	.section = CONFIG_PLAIN_SECTIONS,
 };
 
+static void finds_the_profile(void **state)
+{
+	const struct profile *p = NULL;
+	struct access only = { .name = "ci", .profiles = { .n = 1, .name = { "isolated" } } };
+	struct config c = { .net = "isolated" };
+	struct error e = ERROR_NULL;
+
+	(void)state;
+	assert_int_equal(policy_profile(&c, &plain, "", &p, &e), 0);
+	assert_string_equal(p->name, "isolated");
+	assert_true(p->own_network);
+	assert_int_equal(policy_profile(&c, &plain, "drop", &p, &e), 0);
+	assert_string_equal(p->name, "drop");
+	assert_false(p->own_network);
+	assert_int_equal(policy_profile(&c, &plain, "web", &p, &e), -EINVAL);
+	assert_string_equal(e.text, "--net: there is no network profile \"web\"");
+	assert_int_equal(policy_profile(&c, &only, "", &p, &e), 0);
+	assert_int_equal(policy_profile(&c, &only, "drop", &p, &e), -EACCES);
+	assert_string_equal(e.text, "--net: drop is none of the profiles that [access ci] in "
+				    "/etc/harpe-gov/harpe-gov.conf allows you; ask for another, or "
+				    "ask the administrator");
+}
+
 static struct limit_origins origins; /* of the last merge */
 
 static int policy(const struct config *c, const struct access *access, const struct limits *asked,
@@ -256,6 +279,7 @@ static void refuses_impossible_numbers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_the_profile),
 		cmocka_unit_test(takes_what_is_asked_or_the_default),
 		cmocka_unit_test(takes_the_ceiling_and_nothing_above),
 		cmocka_unit_test(takes_the_least_and_nothing_below),

@@ -75,7 +75,7 @@ static void prints_json(void **state)
 		"\"shmem_bytes\":0,\"cache_bytes\":4096},"
 		"\"io\":{\"read_bytes\":8192,\"written_bytes\":4096},"
 		"\"pids\":{\"peak\":2,\"refused_forks\":0,\"left_at_end\":1},"
-		"\"drops\":{\"uid\":4,\"slice\":5},"
+		"\"drops\":{\"uid\":4,\"slice\":5,\"unroutable\":null},"
 		"\"limits\":{\"memory_bytes\":67108864,\"swap_bytes\":0,"
 		"\"cpu_usec_per_sec\":500000,\"pids\":128,\"time_usec\":2000000,"
 		"\"cpu_time_usec\":\"max\",\"io_weight\":50,"

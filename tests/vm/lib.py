@@ -15,7 +15,8 @@ import time
 SRC = pathlib.Path(__file__).resolve().parents[2]
 GUESTS = SRC / "tests/guests"
 SHARED = pathlib.Path("/shared")
-SLICE = pathlib.Path("/sys/fs/cgroup/harpe.slice/harpe-drop.slice")
+SLICE = pathlib.Path("/sys/fs/cgroup/harpe.slice/harpe-isolated.slice")
+DROP_SLICE = pathlib.Path("/sys/fs/cgroup/harpe.slice/harpe-drop.slice")
 RUN_SH = "/usr/share/harpe-gov/run.sh.example"
 POOL = range(90000, 90256)
 AGENT = pwd.getpwnam("agent")
@@ -106,7 +107,8 @@ def wait_until(condition, seconds, what):
 
 def scopes():
     """The scopes of guests, by cgroup directory."""
-    return [p for p in glob.glob(str(SLICE / "harpe-*.scope")) if "/harpe-pin-" not in p]
+    return [p for s in (SLICE, DROP_SLICE) for p in glob.glob(str(s / "harpe-*.scope"))
+            if "/harpe-pin-" not in p]
 
 
 def pool_processes():
@@ -178,7 +180,8 @@ def assert_nothing_left(seconds=5):
 def wait_ready():
     wait_until(lambda: subprocess.run(["systemctl", "is-active", "-q", "harpe-gov.service"],
                                       check=False).returncode == 0, 60, "harpe-gov.service is active")
-    wait_until(lambda: glob.glob(str(SLICE / "harpe-pin-*.scope")), 30, "the pin scope is there")
+    for s in (SLICE, DROP_SLICE):
+        wait_until(lambda s=s: glob.glob(str(s / "harpe-pin-*.scope")), 30, f"a pin scope in {s}")
 
 
 def recover():

@@ -9,7 +9,7 @@ import struct
 import subprocess
 import time
 
-from lib import (AGENT, SRC, Result, agent_directory, daemon_pid, expect, expect_equal,
+from lib import (AGENT, SLICE, SRC, Result, agent_directory, daemon_pid, expect, expect_equal,
                  pool_processes, python, run, scopes, sh, start_run, wait_running, wait_until)
 
 
@@ -120,7 +120,7 @@ def test_limits_in_the_kernel():
         p = start_run("--name", "look", "--memory", "100M", "--cpu", "50%", "--pids", "20", "--",
                       "sleep", "60", cwd=d)
         row = wait_running("look")
-        scope = f"/sys/fs/cgroup/harpe.slice/harpe-drop.slice/harpe-{row['id']}.scope"
+        scope = f"{SLICE}/harpe-{row['id']}.scope"
 
         def read(name):
             return open(f"{scope}/{name}").read().strip()

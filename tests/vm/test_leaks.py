@@ -204,6 +204,72 @@ def test_filter():
         expect_equal(said, dict.fromkeys(SOCKETS, "done") | dict.fromkeys(RAW, "EPERM"))
 
 
+# ---- a network namespace of its own ----
+
+
+def test_isolated():
+    """With the default profile nothing arrives either, and the report counts what was tried."""
+    kinds, _ = available()
+    with cable() as far, guest(net="isolated") as (_, probe):
+        assert_as_expected(go(far, probe, kinds, lambda kind: False))
+        r = probe.end()
+    expect_equal((r.report["drops"]["uid"], r.report["drops"]["slice"]), (0, 0), r)
+    expect(r.report["drops"]["unroutable"] >= len(only("udp4", "tcp4")), r)
+
+
+def test_isolated_alone():
+    """The namespace holds when none of the other layers stands."""
+    kinds, _ = available()
+    with cable() as far, guest(net="isolated") as (row, probe):
+        with layers.of(row) as stack:
+            stack.stand(())
+            assert_as_expected(go(far, probe, kinds, lambda kind: False))
+        probe.end()
+    sh("systemctl restart harpe-gov.service")
+    wait_ready()
+
+
+def test_own_ports():
+    """A guest's ports and abstract sockets are not the host's; its loopback is its own and works."""
+    serve = """
+import socket, sys
+s = socket.create_server(("", 18080))
+u = socket.socket(socket.AF_UNIX)
+u.bind("\\0harpe-test")
+with socket.create_connection(("127.0.0.1", 18080)) as c, s.accept()[0] as a:
+    a.sendall(b"x")
+    assert c.recv(1) == b"x"
+for address in ("\\0host-test", ("127.0.0.1", 18081)):
+    with socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET) as c:
+        assert c.connect_ex(address) == 111, address
+print("up", flush=True)
+sys.stdin.read()
+"""
+    with agent_directory() as d, socket.socket(AF_UNIX) as unix, \
+            socket.create_server(("", 18081)) as listener:
+        unix.bind("\0host-test")
+        unix.listen()
+        p = start_run("--", "python3", "-c", serve, cwd=d, stdin=subprocess.PIPE)
+        try:
+            expect_equal(p.stdout.readline(), b"up\n", "the guest's own loopback")
+            with socket.create_server(("", 18080)), socket.socket(AF_UNIX) as mine:
+                mine.bind("\0harpe-test")
+            for s in (unix, listener):
+                s.setblocking(False)
+                expect_raises(BlockingIOError, s.accept)
+        finally:
+            p.communicate(timeout=60)
+        expect_equal(p.returncode, 0)
+
+
+def expect_raises(kind, f):
+    try:
+        f()
+    except kind:
+        return
+    raise AssertionError(f"no {kind.__name__}")
+
+
 # ---- what the report says of it ----
 
 
@@ -213,9 +279,11 @@ def test_drops():
     with cable() as far, guest() as (_, probe):
         assert_as_expected(go(far, probe, only("udp4") * packets, lambda kind: False))
         r = probe.end()
-    expect_equal((r.status, r.report["drops"]), (0, {"uid": packets, "slice": 0}), r)
-    r = run("--", "true")
-    expect_equal(r.report["drops"], {"uid": 0, "slice": 0}, "the next guest", r)
+    expect_equal((r.status, r.report["drops"]),
+                 (0, {"uid": packets, "slice": 0, "unroutable": None}), r)
+    r = run("--net", "drop", "--", "true")
+    expect_equal(r.report["drops"], {"uid": 0, "slice": 0, "unroutable": None}, "the next guest",
+                 r)
 
 
 def test_stray_drops():

@@ -350,11 +350,12 @@ def control(user="other", wrap=lambda words: words, **options):
 
 
 @contextlib.contextmanager
-def guest(wrap=lambda words: words, **options):
-    """The probe as a guest: its row of `ps` and the probe."""
+def guest(wrap=lambda words: words, net="drop", **options):
+    """The probe as a guest, on the host's network: its row of `ps` and the probe."""
     with lib.agent_directory() as directory:
         report = directory + "/report.json"
-        words = ("harpe-gov", "run", "--name", "leaks", "--report", report, "--", *COMMAND)
+        words = ("harpe-gov", "run", "--name", "leaks", "--net", net, "--report", report, "--",
+                 *COMMAND)
         process = lib.as_agent(wrap(words), cwd=directory, stdin=subprocess.PIPE, **options)
         try:
             probe = Probe(process, report)

@@ -304,7 +304,8 @@ class Layers:
 
 
 def scope_of(row):
-    return pathlib.Path(lib.SLICE / f"harpe-{row['id']}.scope")
+    candidates = [s / f"harpe-{row['id']}.scope" for s in (lib.SLICE, lib.DROP_SLICE)]
+    return next(path for path in candidates if path.exists())
 
 
 @contextlib.contextmanager

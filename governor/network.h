@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A guest's own network namespace (network_namespaces(7)), for profiles that have one: nothing in
+ * it but loopback. It keeps the host's ports and abstract Unix sockets out of the guest's reach
+ * too, which no packet filter sees.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/error.h"
+
+/* In the child, as root in its namespace: switches loopback on. */
+int network_loopback_up(struct error *e);
+
+/* What is open while the guest lives, so that its counters can be read when it is dead. */
+struct network {
+	int snmp, snmp6; /* of /proc/PID/net; snmp6 is -1 without IPv6 */
+};
+#define NETWORK_NULL ((struct network){ -1, -1 })
+
+/* In the supervisor: is @pid in a network namespace that is not ours? -ESTALE if not. Opens the
+ * namespace's counters; they keep it alive until network_close(). */
+int network_verify(pid_t pid, struct network *ret, struct error *e);
+
+/* What was sent to where no route leads: packets, and connections that could not be made. Adds
+ * OutNoRoutes of "Ip:" in /proc/net/snmp and Ip6OutNoRoutes in /proc/net/snmp6 (SNMP counters,
+ * RFC 4293). *ret stays as it is when that cannot be read. */
+int network_unroutable(const struct network *n, uint64_t *ret);
+
+void network_close(struct network *n);
+
+/* The pure part: the value under @field in the lines that start with @protocol; -ENOENT. */
+int network_parse_snmp(const char *text, const char *protocol, const char *field, uint64_t *ret);
