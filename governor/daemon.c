@@ -61,6 +61,7 @@ int daemon_find_slices(struct daemon *d, struct error *e)
 		.uid_count = d->config->uid_count,
 		.slice_level = SLICE_LEVEL,
 		.scope_level = SCOPE_LEVEL,
+		.profile_level = SLICE_LEVEL + 1,
 	};
 	return cgroup_id(d->slice_path, &d->policy.slice_id, e);
 }

@@ -7,11 +7,14 @@
 #include <linux/netlink.h>
 #include <string.h>
 
+#include <libnftnl/expr.h>
+
 #include "common/fd.h"
 
 /* A nested attribute's length has 16 bits, and libnftnl does not look: beyond some 4000 elements
  * the kernel takes a part of them and says ok. */
 #define ELEMENTS_PER_MESSAGE 1000
+#define ELEMENTS_SPACE	     (TRANSACTION_MESSAGE_MAX - 512) /* but for headers and names */
 
 #define TRIES 5
 
@@ -38,79 +41,126 @@ static int add_table(struct transaction *t, const struct ruleset *rs)
 	return 0;
 }
 
-static int add_set(struct transaction *t, struct nftnl_set *set)
+static int add_set(struct transaction *t, const struct ruleset_set *s)
 {
-	struct nlmsghdr *nlh = transaction_add(t, NFT_MSG_NEWSET, NLM_F_CREATE, OBJECT_SET,
-					       "set %s", nftnl_set_get_str(set, NFTNL_SET_NAME));
+	struct nlmsghdr *nlh =
+		transaction_add(t, NFT_MSG_NEWSET, NLM_F_CREATE, OBJECT_SET, "set %s", s->name);
 
 	if (!nlh)
 		return -ENOMEM;
-	nftnl_set_nlmsg_build_payload(nlh, set);
+	nftnl_set_nlmsg_build_payload(nlh, s->set);
 	return 0;
 }
 
 /* Elements take their counter from the set. */
-static int add_uids(struct transaction *t, const uint32_t *uids, size_t n)
+static int add_elements(struct transaction *t, const struct ruleset_set *s, size_t from, size_t n)
 {
 	struct nlmsghdr *nlh =
 		transaction_add(t, NFT_MSG_NEWSETELEM, NLM_F_CREATE, OBJECT_ELEMENTS,
-				"elements %u to %u of set %s", uids[0], uids[n - 1], SET_POOL);
-	struct nlattr *list, *element, *key;
+				"elements %zu to %zu of set %s", from + 1, from + n, s->name);
+	const uint8_t *element = s->elements.data + from * element_size(s->elements.kind);
+	struct nlattr *list;
 
 	if (!nlh)
 		return -ENOMEM;
 	mnl_attr_put_strz(nlh, NFTA_SET_ELEM_LIST_TABLE, FIREWALL_TABLE);
-	mnl_attr_put_strz(nlh, NFTA_SET_ELEM_LIST_SET, SET_POOL);
+	mnl_attr_put_strz(nlh, NFTA_SET_ELEM_LIST_SET, s->name);
 	list = mnl_attr_nest_start(nlh, NFTA_SET_ELEM_LIST_ELEMENTS);
-	for (size_t i = 0; i < n; i++) {
-		element = mnl_attr_nest_start(nlh, NFTA_LIST_ELEM);
-		key = mnl_attr_nest_start(nlh, NFTA_SET_ELEM_KEY);
-		mnl_attr_put_u32(nlh, NFTA_DATA_VALUE, uids[i]); /* host byte order: table.c */
-		mnl_attr_nest_end(nlh, key);
-		mnl_attr_nest_end(nlh, element);
-	}
+	for (; n > 0; n--, element += element_size(s->elements.kind))
+		element_put(nlh, s->elements.kind, element);
 	mnl_attr_nest_end(nlh, list);
 	return 0;
 }
 
-static int add_pool_elements(struct transaction *t, const struct ruleset *rs)
+static int add_all_elements(struct transaction *t, const struct ruleset_set *s)
 {
-	size_t n;
+	size_t n, most = ELEMENTS_SPACE / element_message_size(s->elements.kind);
 	int r = 0;
 
-	for (size_t i = 0; i < rs->n_uids && r == 0; i += n) {
-		n = rs->n_uids - i;
-		if (n > ELEMENTS_PER_MESSAGE)
-			n = ELEMENTS_PER_MESSAGE;
-		r = add_uids(t, rs->uids + i, n);
+	if (most > ELEMENTS_PER_MESSAGE)
+		most = ELEMENTS_PER_MESSAGE;
+	for (size_t i = 0; i < s->elements.n && r == 0; i += n) {
+		n = s->elements.n - i;
+		if (n > most)
+			n = most;
+		r = add_elements(t, s, i, n);
 	}
 	return r;
 }
 
-static int add_chain(struct transaction *t, const struct ruleset *rs)
+static int add_chain(struct transaction *t, const struct ruleset_chain *c)
 {
 	struct nlmsghdr *nlh = transaction_add(t, NFT_MSG_NEWCHAIN, NLM_F_CREATE, OBJECT_CHAIN,
-					       "chain %s", CHAIN_OUTPUT);
+					       "chain %s", c->name);
 
 	if (!nlh)
 		return -ENOMEM;
-	nftnl_chain_nlmsg_build_payload(nlh, rs->chain);
+	nftnl_chain_nlmsg_build_payload(nlh, c->chain);
 	return 0;
 }
 
-static int add_rules(struct transaction *t, const struct ruleset *rs)
+static int note_kind(struct nftnl_expr *x, void *data)
 {
-	for (size_t i = 0; i < rs->n_rules; i++) {
-		struct nlmsghdr *nlh =
-			transaction_add(t, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND,
-					i == 0 ? OBJECT_POOL_RULE : OBJECT_SLICE_RULE,
-					"rule %zu of chain %s", i + 1, CHAIN_OUTPUT);
+	static const struct {
+		const char *name;
+		enum object_kind kind;
+	} kinds[] = {
+		{ "socket", OBJECT_SLICE_RULE },
+		{ "log", OBJECT_LOG_RULE },
+		{ "reject", OBJECT_REJECT_RULE },
+	};
+	const char *name = nftnl_expr_get_str(x, NFTNL_EXPR_NAME);
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strcmp(name, kinds[i].name) == 0)
+			*(enum object_kind *)data = kinds[i].kind;
+	return 0;
+}
+
+/* By what in it needs a module. */
+static enum object_kind rule_kind(struct nftnl_rule *rule)
+{
+	enum object_kind kind = OBJECT_RULE;
+
+	nftnl_expr_foreach(rule, note_kind, &kind);
+	return kind;
+}
+
+static int add_rules(struct transaction *t, const struct ruleset_chain *c)
+{
+	for (size_t i = 0; i < c->n_rules; i++) {
+		struct nlmsghdr *nlh = transaction_add(
+			t, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND, rule_kind(c->rules[i]),
+			"rule %zu of chain %s", i + 1, c->name);
 
 		if (!nlh)
 			return -ENOMEM;
-		nftnl_rule_nlmsg_build_payload(nlh, rs->rules[i]);
+		nftnl_rule_nlmsg_build_payload(nlh, c->rules[i]);
 	}
 	return 0;
+}
+
+static int add_sets_and_chains(struct transaction *t, const struct ruleset *rs)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < rs->n_sets && r == 0; i++)
+		r = add_set(t, &rs->sets[i]);
+	for (size_t i = 0; i < rs->n_chains && r == 0; i++)
+		r = add_chain(t, &rs->chains[i]);
+	return r;
+}
+
+/* Elements jump to chains, rules look up in sets. */
+static int add_contents(struct transaction *t, const struct ruleset *rs)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < rs->n_sets && r == 0; i++)
+		r = add_all_elements(t, &rs->sets[i]);
+	for (size_t i = 0; i < rs->n_chains && r == 0; i++)
+		r = add_rules(t, &rs->chains[i]);
+	return r;
 }
 
 /* Adding before deleting makes it right whether there is a table or not. */
@@ -118,8 +168,7 @@ int commit_build_replace(struct transaction *t, const struct ruleset *rs)
 {
 	if (add_table_name(t, NFT_MSG_NEWTABLE, NLM_F_CREATE) < 0 ||
 	    add_table_name(t, NFT_MSG_DELTABLE, 0) < 0 || add_table(t, rs) < 0 ||
-	    add_set(t, rs->pool) < 0 || add_set(t, rs->strays) < 0 ||
-	    add_pool_elements(t, rs) < 0 || add_chain(t, rs) < 0 || add_rules(t, rs) < 0)
+	    add_sets_and_chains(t, rs) < 0 || add_contents(t, rs) < 0)
 		return -ENOMEM;
 	return 0;
 }

@@ -49,21 +49,38 @@ static int compare_objects(const struct ruleset *wanted, const struct ruleset *l
 	return differ(w, l, e);
 }
 
-static int compare_uids(const struct ruleset *wanted, const struct ruleset *live, struct error *e)
+static int differ_element(const struct ruleset_set *s, const uint8_t *element, bool missing,
+			  struct error *e)
 {
-	size_t i = 0;
+	char text[ELEMENT_TEXT_MAX];
 
-	while (i < wanted->n_uids && i < live->n_uids && wanted->uids[i] == live->uids[i])
-		i++;
-	if (i == wanted->n_uids && i == live->n_uids)
-		return 0;
-	if (i < wanted->n_uids && (i == live->n_uids || live->uids[i] > wanted->uids[i]))
+	return error_set(e, -ESTALE, "table inet %s is not as loaded: %s is %s set %s%s",
+			 FIREWALL_TABLE, element_text(s->elements.kind, element, text),
+			 missing ? "missing in" : "in", s->name,
+			 missing ? "" : " and should not be");
+}
+
+/* Both ascend. */
+static int compare_elements(const struct ruleset_set *wanted, const struct ruleset_set *live,
+			    struct error *e)
+{
+	const struct elements *w = &wanted->elements, *l = &live->elements;
+	size_t size = element_size(w->kind), i = 0;
+
+	if (w->foreign || l->foreign)
 		return error_set(e, -ESTALE,
-				 "table inet %s is not as loaded: uid %u is missing in set %s",
-				 FIREWALL_TABLE, wanted->uids[i], SET_POOL);
-	return error_set(e, -ESTALE,
-			 "table inet %s is not as loaded: uid %u is in set %s and should not be",
-			 FIREWALL_TABLE, live->uids[i], SET_POOL);
+				 "table inet %s is not as loaded: set %s has an element of a kind "
+				 "that is not ours",
+				 FIREWALL_TABLE, wanted->name);
+	while (i < w->n && i < l->n &&
+	       element_compare(w->kind, w->data + i * size, l->data + i * size) == 0)
+		i++;
+	if (i == w->n && i == l->n)
+		return 0;
+	if (i < w->n &&
+	    (i == l->n || element_compare(w->kind, l->data + i * size, w->data + i * size) > 0))
+		return differ_element(wanted, w->data + i * size, true, e);
+	return differ_element(wanted, l->data + i * size, false, e);
 }
 
 int ruleset_compare(const struct ruleset *wanted, const struct ruleset *live, struct error *e)
@@ -73,5 +90,7 @@ int ruleset_compare(const struct ruleset *wanted, const struct ruleset *live, st
 	if (!live->table)
 		return error_set(e, -ESTALE, "there is no table inet %s", FIREWALL_TABLE);
 	r = compare_objects(wanted, live, e);
-	return r < 0 ? r : compare_uids(wanted, live, e);
+	for (size_t i = 0; i < wanted->n_sets && r == 0; i++)
+		r = compare_elements(&wanted->sets[i], &live->sets[i], e);
+	return r;
 }

@@ -7,10 +7,10 @@
 #include "common/error.h"
 #include "nft/ruleset.h"
 
-/* Everything that matters about @rs except the pool's elements, one object or expression per line;
+/* Everything that matters about @rs except the elements of sets, one object or expression per line;
  * no counters, handles or comments. To be freed; NULL when out of memory. */
 char *ruleset_describe(const struct ruleset *rs);
 
 /* 0 when @live is what is @wanted; -ESTALE with one sentence about the first difference; -ENOMEM.
- * Both lists of uids ascend. */
+ * Elements are sorted in both. */
 int ruleset_compare(const struct ruleset *wanted, const struct ruleset *live, struct error *e);

@@ -38,6 +38,7 @@ static const struct field set_fields[] = {
 	{ NFTNL_SET_DATA_TYPE, FORM_HEX, "data" },
 	{ NFTNL_SET_OBJ_TYPE, FORM_NUMBER, "object" },
 	{ NFTNL_SET_DESC_SIZE, FORM_NUMBER, "size" },
+	{ NFTNL_SET_DESC_CONCAT, FORM_BYTES, "parts" },
 	{ NFTNL_SET_TIMEOUT, FORM_NUMBER, "timeout" },
 	{ 0, FORM_NONE, NULL },
 };
@@ -88,6 +89,35 @@ static const struct {
 	    { NFTNL_EXPR_IMM_DATA, FORM_BYTES, "data" },
 	    { NFTNL_EXPR_IMM_VERDICT, FORM_SIGNED, "verdict" },
 	    { NFTNL_EXPR_IMM_CHAIN, FORM_TEXT, "chain" } } },
+	{ "payload",
+	  { { NFTNL_EXPR_PAYLOAD_BASE, FORM_NUMBER, "base" },
+	    { NFTNL_EXPR_PAYLOAD_OFFSET, FORM_NUMBER, "offset" },
+	    { NFTNL_EXPR_PAYLOAD_LEN, FORM_NUMBER, "length" },
+	    { NFTNL_EXPR_PAYLOAD_SREG, FORM_NUMBER, "from" },
+	    { NFTNL_EXPR_PAYLOAD_DREG, FORM_NUMBER, "to" } } },
+	{ "bitwise",
+	  { { NFTNL_EXPR_BITWISE_SREG, FORM_NUMBER, "from" },
+	    { NFTNL_EXPR_BITWISE_DREG, FORM_NUMBER, "to" },
+	    { NFTNL_EXPR_BITWISE_OP, FORM_NUMBER, "op" },
+	    { NFTNL_EXPR_BITWISE_LEN, FORM_NUMBER, "length" },
+	    { NFTNL_EXPR_BITWISE_MASK, FORM_BYTES, "and" },
+	    { NFTNL_EXPR_BITWISE_XOR, FORM_BYTES, "xor" } } },
+	{ "limit",
+	  { { NFTNL_EXPR_LIMIT_RATE, FORM_NUMBER, "rate" },
+	    { NFTNL_EXPR_LIMIT_UNIT, FORM_NUMBER, "per" },
+	    { NFTNL_EXPR_LIMIT_BURST, FORM_NUMBER, "burst" },
+	    { NFTNL_EXPR_LIMIT_TYPE, FORM_NUMBER, "type" },
+	    { NFTNL_EXPR_LIMIT_FLAGS, FORM_HEX, "flags" } } },
+	{ "log",
+	  { { NFTNL_EXPR_LOG_PREFIX, FORM_TEXT, "prefix" },
+	    { NFTNL_EXPR_LOG_GROUP, FORM_NUMBER, "group" },
+	    { NFTNL_EXPR_LOG_SNAPLEN, FORM_NUMBER, "snaplen" },
+	    { NFTNL_EXPR_LOG_QTHRESHOLD, FORM_NUMBER, "threshold" },
+	    { NFTNL_EXPR_LOG_LEVEL, FORM_NUMBER, "level" },
+	    { NFTNL_EXPR_LOG_FLAGS, FORM_HEX, "flags" } } },
+	{ "reject",
+	  { { NFTNL_EXPR_REJECT_TYPE, FORM_NUMBER, "type" },
+	    { NFTNL_EXPR_REJECT_CODE, FORM_NUMBER, "code" } } },
 	{ "counter", { { 0, FORM_NONE, NULL } } },
 };
 
@@ -116,12 +146,16 @@ static const void *get_expr(const void *o, uint16_t attr, uint32_t *len)
 
 static uint64_t number(const void *data, uint32_t len)
 {
+	uint16_t half;
 	uint32_t narrow;
 	uint64_t wide;
 
 	switch (data ? len : 0) {
 	case sizeof(uint8_t):
 		return *(const uint8_t *)data;
+	case sizeof(half):
+		memcpy(&half, data, sizeof(half));
+		return half;
 	case sizeof(narrow):
 		memcpy(&narrow, data, sizeof(narrow));
 		return narrow;
@@ -181,82 +215,97 @@ static void print_fields(FILE *f, const struct field *fields, getter get, const 
 	}
 }
 
-static int print_name(struct nftnl_expr *x, void *data)
+static void print_expr_fields(FILE *f, struct nftnl_expr *x)
 {
-	fprintf(data, " %s", nftnl_expr_get_str(x, NFTNL_EXPR_NAME));
+	const char *name = nftnl_expr_get_str(x, NFTNL_EXPR_NAME);
+
+	fputs(name, f);
+	for (size_t i = 0; i < ARRAY_SIZE(expressions); i++)
+		if (strcmp(name, expressions[i].name) == 0)
+			print_fields(f, expressions[i].fields, get_expr, x, " ");
+}
+
+static int print_inner(struct nftnl_expr *x, void *data)
+{
+	fputc(' ', data);
+	print_expr_fields(data, x);
 	return 0;
 }
 
 /* Whose expressions are printed: the start of their lines. */
 struct place {
 	FILE *f;
-	char text[40];
+	char text[2 * OBJECT_NAME_MAX];
 };
 
 static int print_expr(struct nftnl_expr *x, void *data)
 {
-	const char *name = nftnl_expr_get_str(x, NFTNL_EXPR_NAME);
 	const struct place *place = data;
 
-	fprintf(place->f, "%s: %s", place->text, name);
-	for (size_t i = 0; i < ARRAY_SIZE(expressions); i++)
-		if (strcmp(name, expressions[i].name) == 0)
-			print_fields(place->f, expressions[i].fields, get_expr, x, " ");
-	if (strcmp(name, "dynset") == 0) { /* what a new element gets */
-		fputs(", with", place->f);
-		nftnl_expr_expr_foreach(x, print_name, place->f);
+	fprintf(place->f, "%s: ", place->text);
+	print_expr_fields(place->f, x);
+	if (strcmp(nftnl_expr_get_str(x, NFTNL_EXPR_NAME), "dynset") == 0) {
+		fputs(", with", place->f); /* what a new element gets */
+		nftnl_expr_expr_foreach(x, print_inner, place->f);
 	}
 	fputc('\n', place->f);
 	return 0;
 }
 
 static void print_object(FILE *f, const struct field *fields, getter get, const void *object,
-			 const char *absent)
+			 const char *kind, const char *name)
 {
 	if (object)
 		print_fields(f, fields, get, object, "");
 	else
-		fprintf(f, "no %s", absent);
+		fprintf(f, "no %s %s", kind, name);
 	fputc('\n', f);
 }
 
-static void print_set(FILE *f, const struct nftnl_set *set, const char *name)
+static void print_set(FILE *f, const struct ruleset_set *s)
 {
 	struct place place = { .f = f };
 
-	print_object(f, set_fields, get_set, set, name);
-	if (!set)
+	print_object(f, set_fields, get_set, s->set, "set", s->name);
+	if (!s->set)
 		return;
-	snprintf(place.text, sizeof(place.text), "set %s", name);
-	nftnl_set_expr_foreach(set, print_expr, &place);
+	snprintf(place.text, sizeof(place.text), "set %s", s->name);
+	nftnl_set_expr_foreach(s->set, print_expr, &place);
 }
 
-static void print_rule(FILE *f, struct nftnl_rule *rule, size_t index)
+static void print_rule(FILE *f, const struct ruleset_chain *c, size_t index)
 {
+	struct nftnl_rule *rule = c->rules[index];
 	struct place place = { .f = f };
 
-	snprintf(place.text, sizeof(place.text), "rule %zu", index + 1);
-	fprintf(f, "%s in chain ", place.text);
+	fprintf(f, "rule %zu in chain ", index + 1);
 	if (!rule) {
-		fputs("?, unreadable\n", f);
+		fprintf(f, "%s, unreadable\n", c->name);
 		return;
 	}
 	print_text(f, nftnl_rule_get_str(rule, NFTNL_RULE_CHAIN));
 	fputc('\n', f);
+	snprintf(place.text, sizeof(place.text), "rule %zu in chain %s", index + 1, c->name);
 	nftnl_expr_foreach(rule, print_expr, &place);
+}
+
+static void print_chain(FILE *f, const struct ruleset_chain *c)
+{
+	print_object(f, chain_fields, get_chain, c->chain, "chain", c->name);
+	for (size_t i = 0; i < c->n_rules && i < RULESET_RULES_MAX; i++)
+		print_rule(f, c, i);
+	fprintf(f, "%zu rules in chain %s\n", c->n_rules, c->name);
 }
 
 static void print_ruleset(FILE *f, const struct ruleset *rs)
 {
-	print_object(f, table_fields, get_table, rs->table, "table inet " FIREWALL_TABLE);
+	print_object(f, table_fields, get_table, rs->table, "table inet", FIREWALL_TABLE);
 	if (!rs->table)
 		return;
-	print_set(f, rs->pool, SET_POOL);
-	print_set(f, rs->strays, SET_STRAYS);
-	print_object(f, chain_fields, get_chain, rs->chain, "chain " CHAIN_OUTPUT);
-	for (size_t i = 0; i < rs->n_rules && i < RULESET_RULES_MAX; i++)
-		print_rule(f, rs->rules[i], i);
-	fprintf(f, "%zu rules\n", rs->n_rules);
+	for (size_t i = 0; i < rs->n_sets; i++)
+		print_set(f, &rs->sets[i]);
+	for (size_t i = 0; i < rs->n_chains; i++)
+		print_chain(f, &rs->chains[i]);
 }
 
 char *ruleset_describe(const struct ruleset *rs)

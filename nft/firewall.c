@@ -22,7 +22,7 @@
 #define NFT_TABLE_F_PERSIST 0x4 /* Linux 6.9 */
 #endif
 
-#define READ_TRIES 50 /* a reading takes less than a millisecond per 1000 uids */
+#define READ_TRIES 50 /* a reading takes some milliseconds per 1000 elements */
 
 struct firewall {
 	struct channel ch;
@@ -84,8 +84,8 @@ static bool owned_by(const struct ruleset *live, uint32_t portid)
 }
 
 /* One reading. 1 when it may be of several moments: see above. */
-static int read_once(struct channel *ch, struct ruleset *ret, uint32_t *ret_generation,
-		     struct error *e)
+static int read_once(struct channel *ch, const struct ruleset *wanted, struct ruleset *ret,
+		     uint32_t *ret_generation, struct error *e)
 {
 	_cleanup_(ruleset_free) struct ruleset live = RULESET_NULL;
 	uint32_t before, after;
@@ -94,7 +94,7 @@ static int read_once(struct channel *ch, struct ruleset *ret, uint32_t *ret_gene
 	r = live_generation(ch, &before, e);
 	if (r < 0)
 		return r;
-	torn = live_read(ch, &live, e);
+	torn = live_read(ch, wanted, &live, e);
 	if (torn < 0)
 		return torn;
 	r = live_generation(ch, &after, e);
@@ -108,14 +108,14 @@ static int read_once(struct channel *ch, struct ruleset *ret, uint32_t *ret_gene
 	return 0;
 }
 
-static int read_table(struct channel *ch, struct ruleset *ret, uint32_t *ret_generation,
-		      struct error *e)
+static int read_table(struct channel *ch, const struct ruleset *wanted, struct ruleset *ret,
+		      uint32_t *ret_generation, struct error *e)
 {
 	int r = 1;
 
 	/* -ENOBUFS: messages were lost, for a passing reason. */
 	for (unsigned int tries = 0; (r > 0 || r == -ENOBUFS) && tries < READ_TRIES; tries++)
-		r = read_once(ch, ret, ret_generation, e);
+		r = read_once(ch, wanted, ret, ret_generation, e);
 	if (r > 0)
 		return error_set(e, -EAGAIN, "cannot read table inet %s: the ruleset kept changing",
 				 FIREWALL_TABLE);
@@ -129,7 +129,7 @@ static int compare_whole(struct firewall *fw, struct error *e)
 	int r;
 
 	fw->checked = false;
-	r = read_table(&fw->ch, &live, &generation, e);
+	r = read_table(&fw->ch, &fw->wanted, &live, &generation, e);
 	if (r < 0)
 		return r;
 	r = ruleset_compare(&fw->wanted, &live, e);
@@ -159,7 +159,7 @@ int firewall_load(struct firewall *fw, const struct firewall_policy *policy, boo
 {
 	_cleanup_(ruleset_free) struct ruleset wanted = RULESET_NULL;
 	enum object_kind refused = OBJECT_BATCH;
-	int r = policy_check(policy, e);
+	int r = firewall_policy_check(policy, e);
 
 	if (r < 0)
 		return r;
@@ -213,16 +213,16 @@ int firewall_inspect(struct firewall *fw, const struct firewall_policy *policy, 
 {
 	_cleanup_(ruleset_free) struct ruleset wanted = RULESET_NULL, live = RULESET_NULL;
 	uint32_t generation, owner = 0, flags = 0;
-	int r = policy_check(policy, e);
+	int r = firewall_policy_check(policy, e);
 
-	if (r < 0)
-		return r;
-	r = read_table(&fw->ch, &live, &generation, e);
 	if (r < 0)
 		return r;
 	r = ruleset_build(policy, 0, &wanted);
 	if (r < 0)
 		return error_errno(e, r, "cannot build the firewall");
+	r = read_table(&fw->ch, &wanted, &live, &generation, e);
+	if (r < 0)
+		return r;
 	if (live.table) { /* ownership is the caller's business */
 		flags = nftnl_table_get_u32(live.table, NFTNL_TABLE_FLAGS);
 		owner = nftnl_table_get_u32(live.table, NFTNL_TABLE_OWNER);

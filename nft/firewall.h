@@ -7,7 +7,7 @@
  * the objects, libmnl for the wire) and never runs a program. Everything it changes goes in one
  * transaction: a half-applied table is never visible.
  *
- * The table, in nft's words:
+ * The table, in nft's words, with two profiles, "drop" (no entries) and "web":
  *
  *	table inet harpe_gov {                          # flags owner while a daemon holds it
  *		set pool {
@@ -20,35 +20,113 @@
  *			type cgroupsv2
  *			size 65535; flags dynamic,timeout; timeout 1d
  *		}
+ *		set logged {                            # likewise: one rate limit per uid
+ *			type uid
+ *			size 256; flags dynamic
+ *		}
+ *		map profiles {
+ *			type cgroupsv2 : verdict
+ *			size 128
+ *			elements = { "harpe.slice/harpe-drop.slice" : jump profile_drop,
+ *				     "harpe.slice/harpe-web.slice" : jump profile_web }
+ *		}
+ *		set web_ip4 {                           # only when there are such entries
+ *			type inet_proto . ipv4_addr . inet_service
+ *			size 2; flags interval
+ *			elements = { tcp . 192.0.2.10 . 443, icmp . 192.0.2.1 . 0-65535 }
+ *		}
+ *		set web_ip6 {
+ *			type inet_proto . ipv6_addr . inet_service
+ *			size 1; flags interval
+ *			elements = { tcp . 2001:db8::/32 . 8000-8100 }
+ *		}
  *		chain output {
  *			type filter hook output priority -10; policy accept;
+ *			socket cgroupv2 level 1 "harpe.slice" jump guests
  *			meta skuid @pool drop
- *			socket cgroupv2 level 1 "harpe.slice" update @strays { socket cgroupv2 level
- *3 counter } socket cgroupv2 level 1 "harpe.slice" counter drop
+ *		}
+ *		chain guests {
+ *			socket cgroupv2 level 2 vmap @profiles
+ *			meta skuid @pool drop
+ *			update @strays { socket cgroupv2 level 3 counter }
+ *			counter drop
+ *		}
+ *		chain profile_drop {
+ *			meta skuid != @pool return
+ *		}
+ *		chain profile_web {                     # on_deny reject, log to group 1
+ *			meta skuid != @pool return
+ *			ip hdrlength 5 ip protocol . ip daddr . th dport @web_ip4 accept
+ *			ip6 nexthdr . ip6 daddr . th dport @web_ip6 accept
+ *			update @logged { meta skuid limit rate 10/second burst 20 packets } \
+ *				log prefix "harpe-gov web: " group 1
+ *			meta l4proto tcp meta skuid @pool reject with tcp reset
+ *			meta skuid @pool reject with icmpx admin-prohibited
  *		}
  *	}
  *
  * Why two matches: `meta skuid` does not see packets of sockets without an open file (orphans after
  * close(2), sockets made inside the kernel for AF_SMC or AF_RXRPC), the cgroup of the socket's
- * creator does. Why positive matches only: a packet without an owner must never be dropped.
+ * creator does. Why positive matches only: a packet without an owner must never be dropped. A
+ * process that is no guest pays for one look at its socket's cgroup and one at its uid.
+ *
+ * A guest is recognised by its slice, so what it sent before close(2) still arrives; a socket in
+ * the slice that has an owner outside the pool is no guest's (`!= @pool` does not match where there
+ * is no owner) and is dropped as a stray. What no entry allows falls back to chain guests, which
+ * drops and counts it; @pool counts what is rejected as well.
+ *
+ * Only plain headers are allowed: IPv4 options and IPv6 extension headers can name another
+ * destination (source routing) than the one that is compared. The host's own addresses are
+ * addresses as all others, except loopback: see nft/allow.h.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/error.h"
+#include "nft/allow.h"
 
 #define FIREWALL_TABLE	  "harpe_gov"
 #define FIREWALL_PRIORITY (-10) /* before filter (0): a foreign accept cannot come first */
 #define FIREWALL_UNKNOWN  UINT64_MAX
 
+#define FIREWALL_PROFILES_MAX	  128
+#define FIREWALL_PROFILE_NAME_MAX 32	/* with NUL */
+#define FIREWALL_ENTRIES_MAX	  32768 /* of all profiles, as given and as the kernel gets them */
+
+/* What happens to a guest's packet that no entry allows. */
+enum firewall_deny {
+	FIREWALL_DROP,	 /* as if it had been lost: TCP connects hang, UDP sends fail with EPERM */
+	FIREWALL_REJECT, /* connect(2) and send(2) fail at once */
+};
+
+/* The guests of one slice. The built-in profiles are these without entries. */
+struct firewall_profile {
+	char name[FIREWALL_PROFILE_NAME_MAX]; /* [a-z0-9]+ */
+	uint64_t slice_id; /* cgroup id (st_ino) of the slice, at the policy's profile_level */
+	enum firewall_deny on_deny;
+	bool log;	    /* what is denied goes to the nflog group, prefix "harpe-gov NAME: ", */
+	uint16_t log_group; /* ten packets per second and uid; the record has the uid */
+	const struct allow *entries; /* in any order; they may overlap */
+	size_t n_entries;
+};
+
+/* Everything is the caller's and only read during a call. */
 struct firewall_policy {
 	uint32_t first_uid, uid_count; /* the pool */
 	uint64_t slice_id;	       /* cgroup id (st_ino) of harpe.slice */
 	uint32_t slice_level;	       /* its depth: 1. Levels are counted from the root of ... */
 	uint32_t scope_level;	       /* ... our cgroup namespace. A guest's scope: 3 */
+	uint32_t profile_level;	       /* the slices in between, one per profile: 2 */
+	const struct firewall_profile *profiles; /* guests in no profile's slice: as with drop */
+	size_t n_profiles;
 };
+
+/* Would firewall_load() take @policy? -EINVAL with a sentence that names the profile: a name of
+ * another form or used twice, a slice that is unknown or used twice, too many entries. */
+int firewall_policy_check(const struct firewall_policy *policy, struct error *e);
 
 struct firewall;
 
@@ -84,11 +162,11 @@ int firewall_check(struct firewall *fw, struct error *e);
 int firewall_inspect(struct firewall *fw, const struct firewall_policy *policy, uint32_t *ret_owner,
 		     struct error *e);
 
-/* Packets of @uid dropped by the first rule since the table was loaded. -ENOENT: there is no table,
+/* Packets of @uid dropped or rejected since the table was loaded. -ENOENT: there is no table,
  * or the uid is not in its pool. */
 int firewall_uid_drops(struct firewall *fw, uint32_t uid, uint64_t *ret_packets, struct error *e);
 
-/* Packets of the scope with cgroup id @scope_id dropped by the slice's rule: 0 when there were none
+/* Packets of the scope with cgroup id @scope_id that had no uid of the pool: 0 when there were none
  * within the last day. -ENOENT: there is no table. */
 int firewall_stray_drops(struct firewall *fw, uint64_t scope_id, uint64_t *ret_packets,
 			 struct error *e);

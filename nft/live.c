@@ -22,8 +22,6 @@
 
 #define QUESTION_SIZE 512 /* two names and a key */
 
-#define LIVE_UIDS_MAX (1u << 20) /* more are no pool of ours, whatever they are */
-
 /* Messages -> objects */
 
 static int take_table(const struct nlmsghdr *nlh, struct ruleset *rs)
@@ -35,93 +33,108 @@ static int take_table(const struct nlmsghdr *nlh, struct ruleset *rs)
 	return nftnl_table_nlmsg_parse(nlh, rs->table) < 0 ? -EBADMSG : 0;
 }
 
+/* What is asked for has an entry already; tests take messages in without having asked. */
+static struct ruleset_chain *chain_entry(struct ruleset *rs, const char *name)
+{
+	struct ruleset_chain *c = ruleset_find_chain(rs, name);
+
+	return c ? c : ruleset_add_chain(rs, name);
+}
+
+static struct ruleset_set *set_entry(struct ruleset *rs, const char *name)
+{
+	struct ruleset_set *s = ruleset_find_set(rs, name);
+
+	return s ? s : ruleset_add_set(rs, name);
+}
+
 static int take_chain(const struct nlmsghdr *nlh, struct ruleset *rs)
 {
-	if (!rs->chain)
-		rs->chain = nftnl_chain_alloc();
-	if (!rs->chain)
+	struct nftnl_chain *chain = nftnl_chain_alloc();
+	struct ruleset_chain *c;
+
+	if (!chain)
 		return -ENOMEM;
-	return nftnl_chain_nlmsg_parse(nlh, rs->chain) < 0 ? -EBADMSG : 0;
+	if (nftnl_chain_nlmsg_parse(nlh, chain) < 0 ||
+	    !nftnl_chain_is_set(chain, NFTNL_CHAIN_NAME)) {
+		nftnl_chain_free(chain);
+		return -EBADMSG;
+	}
+	c = chain_entry(rs, nftnl_chain_get_str(chain, NFTNL_CHAIN_NAME));
+	if (!c) {
+		nftnl_chain_free(chain);
+		return -ENOMEM;
+	}
+	if (c->chain)
+		nftnl_chain_free(c->chain);
+	c->chain = chain;
+	return 0;
 }
 
 static int take_set(const struct nlmsghdr *nlh, struct ruleset *rs)
 {
-	struct nftnl_set *set = nftnl_set_alloc(), **place;
-	const char *name;
+	struct nftnl_set *set = nftnl_set_alloc();
+	struct ruleset_set *s;
 
 	if (!set)
 		return -ENOMEM;
-	if (nftnl_set_nlmsg_parse(nlh, set) < 0) {
+	if (nftnl_set_nlmsg_parse(nlh, set) < 0 || !nftnl_set_is_set(set, NFTNL_SET_NAME)) {
 		nftnl_set_free(set);
 		return -EBADMSG;
 	}
-	name = nftnl_set_get_str(set, NFTNL_SET_NAME);
-	place = name && strcmp(name, SET_POOL) == 0 ? &rs->pool : &rs->strays;
-	if (*place)
-		nftnl_set_free(*place);
-	*place = set;
+	s = set_entry(rs, nftnl_set_get_str(set, NFTNL_SET_NAME));
+	if (!s) {
+		nftnl_set_free(set);
+		return -ENOMEM;
+	}
+	if (s->set)
+		nftnl_set_free(s->set);
+	s->set = set;
 	return 0;
 }
 
-/* A rule that libnftnl cannot read is a rule all the same, and none of ours. */
+/* A rule that libnftnl cannot read is a rule all the same, and none of ours: of the chain that was
+ * asked for last. */
 static int take_rule(const struct nlmsghdr *nlh, struct ruleset *rs)
 {
-	struct nftnl_rule *rule;
+	struct nftnl_rule *rule = nftnl_rule_alloc();
+	struct ruleset_chain *c = rs->n_chains ? &rs->chains[rs->n_chains - 1] : NULL;
 
-	if (rs->n_rules >= RULESET_RULES_MAX) {
-		rs->n_rules++;
-		return 0;
-	}
-	rule = nftnl_rule_alloc();
 	if (!rule)
 		return -ENOMEM;
 	if (nftnl_rule_nlmsg_parse(nlh, rule) < 0) {
 		nftnl_rule_free(rule);
 		rule = NULL;
+	} else if (nftnl_rule_is_set(rule, NFTNL_RULE_CHAIN)) {
+		c = chain_entry(rs, nftnl_rule_get_str(rule, NFTNL_RULE_CHAIN));
 	}
-	rs->rules[rs->n_rules++] = rule;
-	return 0;
-}
-
-static int take_uid(struct ruleset *rs, uint32_t uid)
-{
-	uint32_t *p;
-
-	if (rs->n_uids >= LIVE_UIDS_MAX)
-		return -E2BIG;
-	/* Doubles at powers of two. */
-	if ((rs->n_uids & (rs->n_uids - 1)) == 0) {
-		p = reallocarray(rs->uids, rs->n_uids ? 2 * rs->n_uids : 1, sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		rs->uids = p;
-	}
-	rs->uids[rs->n_uids++] = uid;
-	return 0;
-}
-
-static int take_element(struct nftnl_set_elem *element, void *data)
-{
-	uint32_t len = 0, uid;
-	const void *key = nftnl_set_elem_get(element, NFTNL_SET_ELEM_KEY, &len);
-
-	if (!key || len != sizeof(uid))
+	if (c && c->n_rules < RULESET_RULES_MAX)
+		c->rules[c->n_rules] = rule;
+	else if (rule)
+		nftnl_rule_free(rule);
+	if (!c)
 		return -EBADMSG;
-	memcpy(&uid, key, sizeof(uid));
-	return take_uid(data, uid);
+	c->n_rules++;
+	return 0;
+}
+
+static int take_element(struct nftnl_set_elem *element, void *elements)
+{
+	return elements_take(elements, element);
 }
 
 static int take_elements(const struct nlmsghdr *nlh, struct ruleset *rs)
 {
 	struct nftnl_set *part = nftnl_set_alloc();
-	int r;
+	struct ruleset_set *s = NULL;
+	int r = -EBADMSG;
 
 	if (!part)
 		return -ENOMEM;
-	if (nftnl_set_elems_nlmsg_parse(nlh, part) < 0)
-		r = -EBADMSG;
-	else
-		r = nftnl_set_elem_foreach(part, take_element, rs);
+	if (nftnl_set_elems_nlmsg_parse(nlh, part) == 0 && nftnl_set_is_set(part, NFTNL_SET_NAME)) {
+		s = set_entry(rs, nftnl_set_get_str(part, NFTNL_SET_NAME));
+		r = s ? nftnl_set_elem_foreach(part, take_element, &s->elements) : -ENOMEM;
+	}
 	nftnl_set_free(part);
 	return r;
 }
@@ -153,70 +166,117 @@ static struct nlmsghdr *question(struct channel *ch, char *buf, uint16_t type, u
 	return nftnl_nlmsg_build_hdr(buf, type, NFPROTO_INET, flags, channel_next_seq(ch));
 }
 
-/* What there is to be read, in this order; every kind of message names the table and at most one
- * object in it. */
-static const struct step {
+/* What there is to be read: every kind of message names the table and at most one object in it. */
+struct question {
 	uint16_t type, flags;
 	uint16_t table_attr, name_attr;
-	const char *name, *what;
-} steps[] = {
-	{ NFT_MSG_GETTABLE, 0, NFTA_TABLE_NAME, 0, NULL, "table inet " FIREWALL_TABLE },
-	{ NFT_MSG_GETCHAIN, 0, NFTA_CHAIN_TABLE, NFTA_CHAIN_NAME, CHAIN_OUTPUT,
-	  "chain " CHAIN_OUTPUT },
-	{ NFT_MSG_GETSET, 0, NFTA_SET_TABLE, NFTA_SET_NAME, SET_POOL, "set " SET_POOL },
-	{ NFT_MSG_GETSET, 0, NFTA_SET_TABLE, NFTA_SET_NAME, SET_STRAYS, "set " SET_STRAYS },
-	{ NFT_MSG_GETRULE, NLM_F_DUMP, NFTA_RULE_TABLE, 0, NULL, "the rules" },
-	{ NFT_MSG_GETSETELEM, NLM_F_DUMP, NFTA_SET_ELEM_LIST_TABLE, NFTA_SET_ELEM_LIST_SET,
-	  SET_POOL, "the elements of set " SET_POOL },
+	const char *what;
 };
 
-static int ask(struct channel *ch, const struct step *step, struct ruleset *rs)
+static const struct question ask_table = { NFT_MSG_GETTABLE, 0, NFTA_TABLE_NAME, 0, "the table" };
+static const struct question ask_set = { NFT_MSG_GETSET, 0, NFTA_SET_TABLE, NFTA_SET_NAME,
+					 "a set" };
+static const struct question ask_elements = { NFT_MSG_GETSETELEM, NLM_F_DUMP,
+					      NFTA_SET_ELEM_LIST_TABLE, NFTA_SET_ELEM_LIST_SET,
+					      "the elements of a set" };
+static const struct question ask_chain = { NFT_MSG_GETCHAIN, 0, NFTA_CHAIN_TABLE, NFTA_CHAIN_NAME,
+					   "a chain" };
+static const struct question ask_rules = { NFT_MSG_GETRULE, NLM_F_DUMP, NFTA_RULE_TABLE,
+					   NFTA_RULE_CHAIN, "the rules of a chain" };
+
+/* 0, 1 when torn or -ENOENT when there is no such thing, else with a sentence. */
+static int ask(struct channel *ch, const struct question *q, const char *name, struct ruleset *rs,
+	       struct error *e)
 {
 	char buf[QUESTION_SIZE];
-	struct nlmsghdr *nlh = question(ch, buf, step->type, step->flags);
+	struct nlmsghdr *nlh = question(ch, buf, q->type, q->flags);
+	int r;
 
-	mnl_attr_put_strz(nlh, step->table_attr, FIREWALL_TABLE);
-	if (step->name)
-		mnl_attr_put_strz(nlh, step->name_attr, step->name);
-	return channel_request(ch, nlh, live_take, rs);
+	mnl_attr_put_strz(nlh, q->table_attr, FIREWALL_TABLE);
+	if (name)
+		mnl_attr_put_strz(nlh, q->name_attr, name);
+	r = channel_request(ch, nlh, live_take, rs);
+	return r < 0 && r != -ENOENT ? refusal_set(e, r, OBJECT_REQUEST, q->what) : r;
 }
 
-static int compare_uids(const void *a, const void *b)
+/* The object, then what is in it. Absent objects have an entry without one. */
+static int read_object(struct channel *ch, const char *name, const struct question *object,
+		       const struct question *contents, struct ruleset *rs, struct error *e)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	int r = ask(ch, object, name, rs, e), torn = r;
 
-	return (x > y) - (x < y);
-}
-
-int live_read(struct channel *ch, struct ruleset *ret, struct error *e)
-{
-	struct ruleset rs = RULESET_NULL;
-	int torn = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
-		int r = ask(ch, &steps[i], &rs);
-
-		if (r == -ENOENT)
-			continue;
-		if (r < 0) {
-			ruleset_free(&rs);
-			return refusal_set(e, r, OBJECT_REQUEST, steps[i].what);
-		}
+	if (r >= 0 && contents) {
+		r = ask(ch, contents, name, rs, e);
 		torn |= r;
 	}
-	if (rs.n_uids > 0)
-		qsort(rs.uids, rs.n_uids, sizeof(*rs.uids), compare_uids);
-	*ret = rs;
+	if (r == -ENOENT)
+		return 0;
+	return r < 0 ? r : torn;
+}
+
+static int read_sets(struct channel *ch, const struct ruleset *wanted, struct ruleset *rs,
+		     struct error *e)
+{
+	int torn = 0;
+
+	for (size_t i = 0; i < wanted->n_sets && torn >= 0; i++) {
+		const struct ruleset_set *w = &wanted->sets[i];
+		bool read = w->elements.kind != ELEMENT_NONE;
+		int r = ruleset_add_set(rs, w->name)
+				? read_object(ch, w->name, &ask_set, read ? &ask_elements : NULL,
+					      rs, e)
+				: error_errno(e, -ENOMEM, "cannot read set %s", w->name);
+
+		torn = r < 0 ? r : torn | r;
+	}
 	return torn;
+}
+
+static int read_chains(struct channel *ch, const struct ruleset *wanted, struct ruleset *rs,
+		       struct error *e)
+{
+	int torn = 0;
+
+	for (size_t i = 0; i < wanted->n_chains && torn >= 0; i++) {
+		const char *name = wanted->chains[i].name;
+		int r = ruleset_add_chain(rs, name)
+				? read_object(ch, name, &ask_chain, &ask_rules, rs, e)
+				: error_errno(e, -ENOMEM, "cannot read chain %s", name);
+
+		torn = r < 0 ? r : torn | r;
+	}
+	return torn;
+}
+
+int live_read(struct channel *ch, const struct ruleset *wanted, struct ruleset *ret,
+	      struct error *e)
+{
+	struct ruleset rs = RULESET_NULL;
+	int torn = ask(ch, &ask_table, NULL, &rs, e), r = 0;
+
+	if (torn >= 0)
+		r = read_sets(ch, wanted, &rs, e);
+	if (torn >= 0 && r >= 0) {
+		torn |= r;
+		r = read_chains(ch, wanted, &rs, e);
+	}
+	if (r < 0 || (torn < 0 && torn != -ENOENT)) {
+		ruleset_free(&rs);
+		return r < 0 ? r : torn;
+	}
+	for (size_t i = 0; i < rs.n_sets; i++)
+		elements_sort(&rs.sets[i].elements);
+	*ret = rs;
+	return torn < 0 ? 0 : torn | r;
 }
 
 int live_owner(struct channel *ch, uint32_t *ret, struct error *e)
 {
 	_cleanup_(ruleset_free) struct ruleset rs = RULESET_NULL;
-	int r = ask(ch, &steps[0], &rs);
+	int r = ask(ch, &ask_table, NULL, &rs, e);
 
 	if (r < 0 && r != -ENOENT)
-		return refusal_set(e, r, OBJECT_REQUEST, steps[0].what);
+		return r;
 	*ret = rs.table ? nftnl_table_get_u32(rs.table, NFTNL_TABLE_OWNER) : 0;
 	return 0;
 }
@@ -224,18 +284,11 @@ int live_owner(struct channel *ch, uint32_t *ret, struct error *e)
 int live_set_exists(struct channel *ch, const char *set, struct error *e)
 {
 	_cleanup_(ruleset_free) struct ruleset rs = RULESET_NULL;
-	char buf[QUESTION_SIZE];
-	struct nlmsghdr *nlh = question(ch, buf, NFT_MSG_GETSET, 0);
-	int r;
+	int r = ask(ch, &ask_set, set, &rs, e);
 
-	mnl_attr_put_strz(nlh, NFTA_SET_TABLE, FIREWALL_TABLE);
-	mnl_attr_put_strz(nlh, NFTA_SET_NAME, set);
-	r = channel_request(ch, nlh, live_take, &rs);
 	if (r == -ENOENT)
 		return error_set(e, r, "there is no set %s in table inet %s", set, FIREWALL_TABLE);
-	if (r < 0)
-		return refusal_set(e, r, OBJECT_REQUEST, "a set");
-	return 0;
+	return r < 0 ? r : 0;
 }
 
 static int take_generation(const struct nlmsghdr *nlh, void *data)

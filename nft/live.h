@@ -13,9 +13,11 @@
 /* The generation: it goes up with every commit on this host (network namespace). */
 int live_generation(struct channel *ch, uint32_t *ret, struct error *e);
 
-/* Reads the whole table; what is not there stays NULL. Commits of others in between may tear it:
- * compare the generation before and after. 1 when the kernel noticed that itself. */
-int live_read(struct channel *ch, struct ruleset *ret, struct error *e);
+/* Reads the table, and from it the sets and chains that are @wanted; what is not there stays NULL.
+ * That there are no others follows from the table's own count. Commits of others in between may
+ * tear it: compare the generation before and after. 1 when the kernel noticed that itself. */
+int live_read(struct channel *ch, const struct ruleset *wanted, struct ruleset *ret,
+	      struct error *e);
 
 /* Netlink port of the socket that owns the table; 0 = nobody, or there is no table. */
 int live_owner(struct channel *ch, uint32_t *ret, struct error *e);

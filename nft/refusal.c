@@ -41,6 +41,11 @@ static const struct {
 	{ OBJECT_SLICE_RULE, -EOPNOTSUPP, -EOPNOTSUPP,
 	  "the kernel's nft_socket cannot match cgroups: Linux 5.13 or later with cgroups "
 	  "(CONFIG_SOCK_CGROUP_DATA) is needed" },
+	{ OBJECT_LOG_RULE, -ENOENT, -ENOENT,
+	  "the kernel cannot log to a group: load the modules nft_log, nft_limit and "
+	  "nfnetlink_log, or write log = no" },
+	{ OBJECT_REJECT_RULE, -ENOENT, -ENOENT,
+	  "the kernel cannot reject: load the module nft_reject_inet, or write on-deny = drop" },
 };
 
 static const char *const kind_names[OBJECT_KIND_COUNT] = {
@@ -51,8 +56,10 @@ static const char *const kind_names[OBJECT_KIND_COUNT] = {
 	[OBJECT_SET] = "adding",
 	[OBJECT_ELEMENTS] = "adding",
 	[OBJECT_CHAIN] = "adding",
-	[OBJECT_POOL_RULE] = "adding",
+	[OBJECT_RULE] = "adding",
 	[OBJECT_SLICE_RULE] = "adding",
+	[OBJECT_LOG_RULE] = "adding",
+	[OBJECT_REJECT_RULE] = "adding",
 };
 
 int refusal_set(struct error *e, int r, enum object_kind kind, const char *name)

@@ -16,8 +16,10 @@ enum object_kind {
 	OBJECT_SET,
 	OBJECT_ELEMENTS,
 	OBJECT_CHAIN,
-	OBJECT_POOL_RULE,
-	OBJECT_SLICE_RULE,
+	OBJECT_RULE,
+	OBJECT_SLICE_RULE, /* rules by what in them is a module of its own */
+	OBJECT_LOG_RULE,
+	OBJECT_REJECT_RULE,
 	OBJECT_KIND_COUNT,
 };
 

@@ -1,67 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Policy -> objects. Each object's text in nft's language stands above its encoder;
+ * Policy -> objects: the table, its sets and the chains that all guests pass. What a profile adds
+ * is in nft/profile.c. Each object's text in nft's language stands above its encoder;
  * tests/unit/test_nft_table.c and tests/net hold both together.
- *
- * Keys are in host byte order: `meta skuid` and `socket cgroupv2` load host words, and a hash set
- * compares for equality. The sets' user data tells nft so; the kernel does not read it.
  */
 #include <errno.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <libnftnl/expr.h>
 #include <libnftnl/udata.h>
 
-#include "nft/ruleset.h"
+#include "nft/build.h"
+#include "nft/expression.h"
 
-/* nft's numbers for what a key is; the kernel only hands them back. */
-#define NFT_TYPE_UID	   24
-#define NFT_TYPE_CGROUPSV2 46
-
-#define UDATA_HOST_ENDIAN 1
+#define UDATA_HOST_ENDIAN 1 /* nft's; the kernel only hands it back */
 
 #define STRAYS_SIZE	  65535
 #define STRAYS_TIMEOUT_MS (UINT64_C(24) * 60 * 60 * 1000)
-
-#define LEVEL_MAX 255 /* the kernel's */
-
-int policy_check(const struct firewall_policy *p, struct error *e)
-{
-	if (p->uid_count < 1 || p->uid_count > RULESET_UIDS_MAX)
-		return error_set(e, -EINVAL, "a pool of %u uids: 1 to %u are possible",
-				 p->uid_count, RULESET_UIDS_MAX);
-	if (p->first_uid < 1 || p->first_uid >= UINT32_MAX - p->uid_count)
-		return error_set(e, -EINVAL,
-				 "%u uids from %u on: uid 0 and %u cannot be among them",
-				 p->uid_count, p->first_uid, UINT32_MAX);
-	if (p->slice_id == 0)
-		return error_set(e, -EINVAL, "the cgroup id of the slice is not known");
-	if (p->slice_level < 1 || p->scope_level < p->slice_level || p->scope_level > LEVEL_MAX)
-		return error_set(e, -EINVAL, "cgroup levels %u (slice) and %u (scope) cannot be",
-				 p->slice_level, p->scope_level);
-	return 0;
-}
-
-void ruleset_free(struct ruleset *rs)
-{
-	if (rs->table)
-		nftnl_table_free(rs->table);
-	if (rs->chain)
-		nftnl_chain_free(rs->chain);
-	if (rs->pool)
-		nftnl_set_free(rs->pool);
-	if (rs->strays)
-		nftnl_set_free(rs->strays);
-	for (size_t i = 0; i < RULESET_RULES_MAX; i++)
-		if (rs->rules[i])
-			nftnl_rule_free(rs->rules[i]);
-	free(rs->uids);
-	*rs = RULESET_NULL;
-}
 
 /* table inet harpe_gov { flags owner; }
  * Owner and use are no part of the message: they are what the kernel will answer. */
@@ -73,9 +29,10 @@ static bool build_table(struct ruleset *rs, uint32_t owner)
 	nftnl_table_set_u32(rs->table, NFTNL_TABLE_FAMILY, NFPROTO_INET);
 	nftnl_table_set_u32(rs->table, NFTNL_TABLE_FLAGS, owner ? NFT_TABLE_F_OWNER : 0);
 	nftnl_table_set_u32(rs->table, NFTNL_TABLE_OWNER, owner);
-	nftnl_table_set_u32(rs->table, NFTNL_TABLE_USE, 3); /* a chain and two sets */
 	return true;
 }
+
+/* Sets */
 
 static bool mark_host_endian(struct nftnl_set *set)
 {
@@ -91,25 +48,35 @@ static bool mark_host_endian(struct nftnl_set *set)
 	return ok;
 }
 
-static struct nftnl_set *new_set(const char *name, uint32_t id, uint32_t key_type, uint32_t key_len,
-				 uint32_t size)
+struct ruleset_set *build_set(struct ruleset *rs, const char *name, uint32_t flags,
+			      uint32_t key_type, uint32_t key_len, size_t size)
 {
-	struct nftnl_set *set = nftnl_set_alloc();
+	struct ruleset_set *s = ruleset_add_set(rs, name);
 
-	if (!set)
+	if (!s)
 		return NULL;
-	if (nftnl_set_set_str(set, NFTNL_SET_TABLE, FIREWALL_TABLE) < 0 ||
-	    nftnl_set_set_str(set, NFTNL_SET_NAME, name) < 0 || !mark_host_endian(set)) {
-		nftnl_set_free(set);
+	s->set = nftnl_set_alloc();
+	if (!s->set || nftnl_set_set_str(s->set, NFTNL_SET_TABLE, FIREWALL_TABLE) < 0 ||
+	    nftnl_set_set_str(s->set, NFTNL_SET_NAME, name) < 0)
 		return NULL;
-	}
-	nftnl_set_set_u32(set, NFTNL_SET_FAMILY, NFPROTO_INET);
-	nftnl_set_set_u32(set, NFTNL_SET_ID, id);
-	nftnl_set_set_u32(set, NFTNL_SET_KEY_TYPE, key_type);
-	nftnl_set_set_u32(set, NFTNL_SET_KEY_LEN, key_len);
-	nftnl_set_set_u32(set, NFTNL_SET_DESC_SIZE, size);
-	nftnl_set_set_u32(set, NFTNL_SET_FLAGS, 0);
-	return set;
+	nftnl_set_set_u32(s->set, NFTNL_SET_FAMILY, NFPROTO_INET);
+	nftnl_set_set_u32(s->set, NFTNL_SET_ID, (uint32_t)rs->n_sets);
+	nftnl_set_set_u32(s->set, NFTNL_SET_KEY_TYPE, key_type);
+	nftnl_set_set_u32(s->set, NFTNL_SET_KEY_LEN, key_len);
+	nftnl_set_set_u32(s->set, NFTNL_SET_DESC_SIZE, (uint32_t)size);
+	nftnl_set_set_u32(s->set, NFTNL_SET_FLAGS, flags);
+	return s;
+}
+
+/* elements = { FIRST, FIRST + 1, ... } */
+static bool build_uids(struct elements *els, const struct firewall_policy *p)
+{
+	if (elements_reserve(els, p->uid_count) < 0)
+		return false;
+	for (; els->n < p->uid_count; els->n++)
+		element_of_uid(p->first_uid + (uint32_t)els->n,
+			       els->data + els->n * element_size(els->kind));
+	return true;
 }
 
 /* set pool { type uid; size COUNT; counter; }
@@ -117,183 +84,180 @@ static struct nftnl_set *new_set(const char *name, uint32_t id, uint32_t key_typ
  * in the middle of growing while it is dumped. */
 static bool build_pool(struct ruleset *rs, const struct firewall_policy *p)
 {
+	struct ruleset_set *s = build_set(rs, SET_POOL, 0, NFT_TYPE_UID, 4, p->uid_count);
 	struct nftnl_expr *counter;
 
-	rs->pool = new_set(SET_POOL, 1, NFT_TYPE_UID, sizeof(uint32_t), p->uid_count);
-	counter = rs->pool ? nftnl_expr_alloc("counter") : NULL;
+	if (!s || !mark_host_endian(s->set))
+		return false;
+	counter = expr_counter();
 	if (!counter)
 		return false;
-	nftnl_set_add_expr(rs->pool, counter);
-	return true;
+	nftnl_set_add_expr(s->set, counter);
+	return build_uids(&s->elements, p);
 }
 
 /* set strays { type cgroupsv2; size 65535; flags dynamic,timeout; timeout 1d; } */
 static bool build_strays(struct ruleset *rs)
 {
-	rs->strays = new_set(SET_STRAYS, 2, NFT_TYPE_CGROUPSV2, sizeof(uint64_t), STRAYS_SIZE);
-	if (!rs->strays)
+	struct ruleset_set *s = build_set(rs, SET_STRAYS, NFT_SET_EVAL | NFT_SET_TIMEOUT,
+					  NFT_TYPE_CGROUPSV2, 8, STRAYS_SIZE);
+
+	if (!s || !mark_host_endian(s->set))
 		return false;
-	nftnl_set_set_u32(rs->strays, NFTNL_SET_FLAGS, NFT_SET_EVAL | NFT_SET_TIMEOUT);
-	nftnl_set_set_u64(rs->strays, NFTNL_SET_TIMEOUT, STRAYS_TIMEOUT_MS);
+	nftnl_set_set_u64(s->set, NFTNL_SET_TIMEOUT, STRAYS_TIMEOUT_MS);
 	return true;
 }
 
-/* elements = { FIRST, FIRST + 1, ... } */
-static bool build_uids(struct ruleset *rs, const struct firewall_policy *p)
+/* set logged { type uid; size COUNT; flags dynamic; }
+ * As many as there are uids, so that it is never full. */
+static bool build_logged(struct ruleset *rs, const struct firewall_policy *p)
 {
-	rs->uids = calloc(p->uid_count, sizeof(*rs->uids));
-	if (!rs->uids)
+	struct ruleset_set *s =
+		build_set(rs, SET_LOGGED, NFT_SET_EVAL, NFT_TYPE_UID, 4, p->uid_count);
+
+	return s && mark_host_endian(s->set);
+}
+
+/* map profiles { type cgroupsv2 : verdict; size 128; elements = { SLICE : jump profile_NAME } } */
+static bool build_profile_map(struct ruleset *rs, const struct firewall_policy *p)
+{
+	struct ruleset_set *s = build_set(rs, SET_PROFILES, NFT_SET_MAP, NFT_TYPE_CGROUPSV2, 8,
+					  FIREWALL_PROFILES_MAX);
+	char chain[OBJECT_NAME_MAX];
+
+	if (!s || !mark_host_endian(s->set))
 		return false;
-	for (; rs->n_uids < p->uid_count; rs->n_uids++)
-		rs->uids[rs->n_uids] = p->first_uid + (uint32_t)rs->n_uids;
+	nftnl_set_set_u32(s->set, NFTNL_SET_DATA_TYPE, NFT_DATA_VERDICT);
+	nftnl_set_set_u32(s->set, NFTNL_SET_DATA_LEN, 0);
+	if (p->n_profiles && elements_reserve(&s->elements, p->n_profiles) < 0)
+		return false;
+	for (size_t i = 0; i < p->n_profiles; i++, s->elements.n++)
+		element_of_slice(p->profiles[i].slice_id, profile_chain(&p->profiles[i], chain),
+				 s->elements.data + i * element_size(s->elements.kind));
+	elements_sort(&s->elements);
 	return true;
 }
 
-/* chain output { type filter hook output priority -10; policy accept; } */
-static bool build_chain(struct ruleset *rs)
+/* Chains and rules */
+
+struct ruleset_chain *build_chain(struct ruleset *rs, const char *name)
 {
-	rs->chain = nftnl_chain_alloc();
-	if (!rs->chain || nftnl_chain_set_str(rs->chain, NFTNL_CHAIN_TABLE, FIREWALL_TABLE) < 0 ||
-	    nftnl_chain_set_str(rs->chain, NFTNL_CHAIN_NAME, CHAIN_OUTPUT) < 0 ||
-	    nftnl_chain_set_str(rs->chain, NFTNL_CHAIN_TYPE, "filter") < 0)
+	struct ruleset_chain *c = ruleset_add_chain(rs, name);
+
+	if (!c)
+		return NULL;
+	c->chain = nftnl_chain_alloc();
+	if (!c->chain || nftnl_chain_set_str(c->chain, NFTNL_CHAIN_TABLE, FIREWALL_TABLE) < 0 ||
+	    nftnl_chain_set_str(c->chain, NFTNL_CHAIN_NAME, name) < 0)
+		return NULL;
+	nftnl_chain_set_u32(c->chain, NFTNL_CHAIN_FAMILY, NFPROTO_INET);
+	return c;
+}
+
+static bool name_rule(struct nftnl_rule *rule, const char *chain)
+{
+	nftnl_rule_set_u32(rule, NFTNL_RULE_FAMILY, NFPROTO_INET);
+	return nftnl_rule_set_str(rule, NFTNL_RULE_TABLE, FIREWALL_TABLE) == 0 &&
+	       nftnl_rule_set_str(rule, NFTNL_RULE_CHAIN, chain) == 0;
+}
+
+bool build_rule(struct ruleset_chain *c, struct nftnl_expr **parts, size_t n)
+{
+	struct nftnl_rule *rule = c->rules[c->n_rules++] = nftnl_rule_alloc();
+	bool ok = rule && name_rule(rule, c->name);
+
+	for (size_t i = 0; i < n; i++)
+		ok &= parts[i] != NULL;
+	for (size_t i = 0; i < n; i++)
+		if (ok)
+			nftnl_rule_add_expr(rule, parts[i]);
+		else if (parts[i])
+			nftnl_expr_free(parts[i]);
+	return ok;
+}
+
+/* Within a transaction the kernel finds sets by number; ours are counted from 1. */
+static uint32_t set_id(const struct ruleset *rs, const char *name)
+{
+	return nftnl_set_get_u32(ruleset_find_set(rs, name)->set, NFTNL_SET_ID);
+}
+
+struct nftnl_expr *in_set(const struct ruleset *rs, const char *set)
+{
+	return expr_lookup(set, set_id(rs, set), 0);
+}
+
+struct nftnl_expr *not_in_set(const struct ruleset *rs, const char *set)
+{
+	return expr_lookup(set, set_id(rs, set), NFT_LOOKUP_F_INV);
+}
+
+struct nftnl_expr *update_set(const struct ruleset *rs, const char *set, struct nftnl_expr *with)
+{
+	return expr_update(set, set_id(rs, set), with);
+}
+
+/* chain output { type filter hook output priority -10; policy accept;
+ *	socket cgroupv2 level 1 "harpe.slice" jump guests
+ *	meta skuid @pool drop
+ * }
+ * The cgroup is looked at first because that is cheap for those who are none of it. */
+static bool build_output(struct ruleset *rs, const struct firewall_policy *p)
+{
+	struct ruleset_chain *c = build_chain(rs, CHAIN_OUTPUT);
+
+	if (!c || nftnl_chain_set_str(c->chain, NFTNL_CHAIN_TYPE, "filter") < 0)
 		return false;
-	nftnl_chain_set_u32(rs->chain, NFTNL_CHAIN_FAMILY, NFPROTO_INET);
-	nftnl_chain_set_u32(rs->chain, NFTNL_CHAIN_HOOKNUM, NF_INET_LOCAL_OUT);
-	nftnl_chain_set_s32(rs->chain, NFTNL_CHAIN_PRIO, FIREWALL_PRIORITY);
-	nftnl_chain_set_u32(rs->chain, NFTNL_CHAIN_POLICY, NF_ACCEPT);
-	nftnl_chain_set_u32(rs->chain, NFTNL_CHAIN_FLAGS, NFT_CHAIN_BASE);
-	return true;
+	nftnl_chain_set_u32(c->chain, NFTNL_CHAIN_HOOKNUM, NF_INET_LOCAL_OUT);
+	nftnl_chain_set_s32(c->chain, NFTNL_CHAIN_PRIO, FIREWALL_PRIORITY);
+	nftnl_chain_set_u32(c->chain, NFTNL_CHAIN_POLICY, NF_ACCEPT);
+	nftnl_chain_set_u32(c->chain, NFTNL_CHAIN_FLAGS, NFT_CHAIN_BASE);
+	return BUILD_RULE(c, expr_socket_cgroup(p->slice_level),
+			  expr_equal(&p->slice_id, sizeof(p->slice_id)),
+			  expr_verdict(NFT_JUMP, CHAIN_GUESTS)) &&
+	       BUILD_RULE(c, expr_meta(NFT_META_SKUID), in_set(rs, SET_POOL),
+			  expr_verdict(NF_DROP, NULL));
 }
 
-/* Expressions. Everything passes through register 1. */
-
-static struct nftnl_expr *meta_skuid(void)
+/* chain guests {
+ *	socket cgroupv2 level 2 vmap @profiles
+ *	meta skuid @pool drop
+ *	update @strays { socket cgroupv2 level 3 counter }
+ *	counter drop
+ * }
+ * Strays have a rule of their own, since a full set, or a socket above the scopes' level, ends the
+ * rule: that must not save a packet. */
+static bool build_guests(struct ruleset *rs, const struct firewall_policy *p)
 {
-	struct nftnl_expr *x = nftnl_expr_alloc("meta");
+	struct ruleset_chain *c = build_chain(rs, CHAIN_GUESTS);
 
-	if (!x)
-		return NULL;
-	nftnl_expr_set_u32(x, NFTNL_EXPR_META_KEY, NFT_META_SKUID);
-	nftnl_expr_set_u32(x, NFTNL_EXPR_META_DREG, NFT_REG_1);
-	return x;
+	return c &&
+	       BUILD_RULE(c, expr_socket_cgroup(p->profile_level),
+			  expr_lookup_verdict(SET_PROFILES, set_id(rs, SET_PROFILES))) &&
+	       BUILD_RULE(c, expr_meta(NFT_META_SKUID), in_set(rs, SET_POOL),
+			  expr_verdict(NF_DROP, NULL)) &&
+	       BUILD_RULE(c, expr_socket_cgroup(p->scope_level),
+			  update_set(rs, SET_STRAYS, expr_counter())) &&
+	       BUILD_RULE(c, expr_counter(), expr_verdict(NF_DROP, NULL));
 }
 
-static struct nftnl_expr *lookup(const char *set, uint32_t id)
+static bool build_profiles(struct ruleset *rs, const struct firewall_policy *p,
+			   int (*build)(struct ruleset *, const struct firewall_profile *))
 {
-	struct nftnl_expr *x = nftnl_expr_alloc("lookup");
-
-	if (!x)
-		return NULL;
-	nftnl_expr_set_u32(x, NFTNL_EXPR_LOOKUP_SREG, NFT_REG_1);
-	nftnl_expr_set_str(x, NFTNL_EXPR_LOOKUP_SET, set);
-	nftnl_expr_set_u32(x, NFTNL_EXPR_LOOKUP_SET_ID, id);
-	return x;
-}
-
-static struct nftnl_expr *socket_cgroup(uint32_t level)
-{
-	struct nftnl_expr *x = nftnl_expr_alloc("socket");
-
-	if (!x)
-		return NULL;
-	nftnl_expr_set_u32(x, NFTNL_EXPR_SOCKET_KEY, NFT_SOCKET_CGROUPV2);
-	nftnl_expr_set_u32(x, NFTNL_EXPR_SOCKET_LEVEL, level);
-	nftnl_expr_set_u32(x, NFTNL_EXPR_SOCKET_DREG, NFT_REG_1);
-	return x;
-}
-
-static struct nftnl_expr *equal_u64(uint64_t value)
-{
-	struct nftnl_expr *x = nftnl_expr_alloc("cmp");
-
-	if (!x)
-		return NULL;
-	nftnl_expr_set_u32(x, NFTNL_EXPR_CMP_SREG, NFT_REG_1);
-	nftnl_expr_set_u32(x, NFTNL_EXPR_CMP_OP, NFT_CMP_EQ);
-	nftnl_expr_set(x, NFTNL_EXPR_CMP_DATA, &value, sizeof(value));
-	return x;
-}
-
-static struct nftnl_expr *update_counter(const char *set, uint32_t id)
-{
-	struct nftnl_expr *x = nftnl_expr_alloc("dynset"), *counter;
-
-	if (!x)
-		return NULL;
-	counter = nftnl_expr_alloc("counter");
-	if (!counter) {
-		nftnl_expr_free(x);
-		return NULL;
-	}
-	nftnl_expr_set_u32(x, NFTNL_EXPR_DYNSET_SREG_KEY, NFT_REG_1);
-	nftnl_expr_set_u32(x, NFTNL_EXPR_DYNSET_OP, NFT_DYNSET_OP_UPDATE);
-	nftnl_expr_set_str(x, NFTNL_EXPR_DYNSET_SET_NAME, set);
-	nftnl_expr_set_u32(x, NFTNL_EXPR_DYNSET_SET_ID, id);
-	nftnl_expr_add_expr(x, NFTNL_EXPR_DYNSET_EXPR, counter);
-	return x;
-}
-
-static struct nftnl_expr *drop(void)
-{
-	struct nftnl_expr *x = nftnl_expr_alloc("immediate");
-
-	if (!x)
-		return NULL;
-	nftnl_expr_set_u32(x, NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT);
-	nftnl_expr_set_u32(x, NFTNL_EXPR_IMM_VERDICT, NF_DROP);
-	return x;
-}
-
-static bool add(struct nftnl_rule *rule, struct nftnl_expr *x)
-{
-	if (!x)
-		return false;
-	nftnl_rule_add_expr(rule, x);
-	return true;
-}
-
-/* meta skuid @pool drop */
-static bool rule_pool(struct nftnl_rule *r, const struct firewall_policy *p)
-{
-	(void)p;
-	return add(r, meta_skuid()) && add(r, lookup(SET_POOL, 1)) && add(r, drop());
-}
-
-/* socket cgroupv2 level 1 "harpe.slice" update @strays { socket cgroupv2 level 3 counter }
- * A rule of its own, since a full set ends the rule: that must not save a packet. */
-static bool rule_strays(struct nftnl_rule *r, const struct firewall_policy *p)
-{
-	return add(r, socket_cgroup(p->slice_level)) && add(r, equal_u64(p->slice_id)) &&
-	       add(r, socket_cgroup(p->scope_level)) && add(r, update_counter(SET_STRAYS, 2));
-}
-
-/* socket cgroupv2 level 1 "harpe.slice" counter drop */
-static bool rule_slice(struct nftnl_rule *r, const struct firewall_policy *p)
-{
-	return add(r, socket_cgroup(p->slice_level)) && add(r, equal_u64(p->slice_id)) &&
-	       add(r, nftnl_expr_alloc("counter")) && add(r, drop());
-}
-
-static bool (*const rule_builders[RULESET_RULES])(struct nftnl_rule *,
-						  const struct firewall_policy *) = {
-	rule_pool,
-	rule_strays,
-	rule_slice,
-};
-
-static bool build_rules(struct ruleset *rs, const struct firewall_policy *p)
-{
-	struct nftnl_rule *rule;
-
-	while (rs->n_rules < RULESET_RULES) {
-		rule = rs->rules[rs->n_rules] = nftnl_rule_alloc();
-		if (!rule || nftnl_rule_set_str(rule, NFTNL_RULE_TABLE, FIREWALL_TABLE) < 0 ||
-		    nftnl_rule_set_str(rule, NFTNL_RULE_CHAIN, CHAIN_OUTPUT) < 0)
+	for (size_t i = 0; i < p->n_profiles; i++)
+		if (build(rs, &p->profiles[i]) < 0)
 			return false;
-		nftnl_rule_set_u32(rule, NFTNL_RULE_FAMILY, NFPROTO_INET);
-		if (!rule_builders[rs->n_rules++](rule, p))
-			return false;
-	}
+	return true;
+}
+
+static bool build_all(struct ruleset *rs, const struct firewall_policy *p, uint32_t owner)
+{
+	if (!build_table(rs, owner) || !build_pool(rs, p) || !build_strays(rs) ||
+	    !build_logged(rs, p) || !build_profile_map(rs, p) ||
+	    !build_profiles(rs, p, build_profile_sets) || !build_output(rs, p) ||
+	    !build_guests(rs, p) || !build_profiles(rs, p, build_profile_chain))
+		return false;
+	nftnl_table_set_u32(rs->table, NFTNL_TABLE_USE, (uint32_t)(rs->n_sets + rs->n_chains));
 	return true;
 }
 
@@ -301,8 +265,7 @@ int ruleset_build(const struct firewall_policy *policy, uint32_t owner, struct r
 {
 	struct ruleset rs = RULESET_NULL;
 
-	if (!build_table(&rs, owner) || !build_pool(&rs, policy) || !build_strays(&rs) ||
-	    !build_uids(&rs, policy) || !build_chain(&rs) || !build_rules(&rs, policy)) {
+	if (!build_all(&rs, policy, owner)) {
 		ruleset_free(&rs);
 		return -ENOMEM;
 	}

@@ -12,7 +12,7 @@
 #include "nft/channel.h"
 #include "nft/refusal.h"
 
-#define TRANSACTION_NAME_MAX 48
+#define TRANSACTION_NAME_MAX 80
 
 /* What the message with sequence number first_seq + index is about, for errors. */
 struct transaction_item {

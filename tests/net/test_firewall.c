@@ -33,7 +33,7 @@ static void normalize(char *text)
 static void nft_lists_it_as_written_down(void **state)
 {
 	struct firewall *fw = load_new(&golden_policy, true);
-	char listed[4096], wanted[4096];
+	char listed[8192], wanted[8192];
 	size_t used = 0;
 
 	(void)state;
@@ -86,6 +86,7 @@ static void a_second_policy_replaces_the_first(void **state)
 		.uid_count = 300,
 		.slice_id = 77,
 		.slice_level = 2,
+		.profile_level = 3,
 		.scope_level = 4,
 	};
 	struct firewall *fw = load_new(&golden_policy, true);

@@ -74,6 +74,7 @@ static int make_tree(void)
 		.uid_count = 3,
 		.slice_id = id_of(tree.slice),
 		.slice_level = 1,
+		.profile_level = 2,
 		.scope_level = 3,
 	};
 	return 0;
@@ -297,13 +298,19 @@ static void nft_makes_the_same_of_it(void **state)
 		 "table inet harpe_gov {\n"
 		 "set pool { type uid; size 3; counter; elements = { 90000, 90001, 90002 } }\n"
 		 "set strays { type cgroupsv2; size 65535; flags dynamic,timeout; timeout 1d; }\n"
+		 "set logged { type uid; size 3; flags dynamic; }\n"
+		 "map profiles { type cgroupsv2 : verdict; size 128; }\n"
 		 "chain output { type filter hook output priority -10; policy accept;\n"
+		 "socket cgroupv2 level 1 \"%s\" jump guests\n"
 		 "meta skuid @pool drop\n"
-		 "socket cgroupv2 level 1 \"%s\" update @strays { socket cgroupv2 level 3 counter "
 		 "}\n"
-		 "socket cgroupv2 level 1 \"%s\" counter drop\n"
+		 "chain guests {\n"
+		 "socket cgroupv2 level 2 vmap @profiles\n"
+		 "meta skuid @pool drop\n"
+		 "update @strays { socket cgroupv2 level 3 counter }\n"
+		 "counter drop\n"
 		 "}\n}\n",
-		 path, path);
+		 path);
 	assert_int_equal(nft_input(text), 0);
 	assert_ok(firewall_open(&fw, &e), &e);
 	assert_ok(firewall_inspect(fw, &tree.policy, &owner, &e), &e);
