@@ -154,27 +154,34 @@ static json_t *make_limit(uint64_t value)
 	return value == LIMIT_INFINITY ? json_string("max") : make_number(value);
 }
 
-/* One member per limit, by @make. */
-static json_t *each_limit(const struct report *r, json_t *(*make)(const struct report *, int))
+/* One member per limit, by @make from @of. */
+static json_t *each_limit(const void *of, json_t *(*make)(const void *of, int limit))
 {
 	json_t *object = json_object();
 	int failed = 0;
 
 	for (int i = 0; i < LIMIT_COUNT; i++)
-		failed |= json_object_set_new(object, limit_table[i].json, make(r, i));
+		failed |= json_object_set_new(object, limit_table[i].json, make(of, i));
 	if (!failed)
 		return object;
 	json_decref(object);
 	return NULL;
 }
 
-static json_t *limit_in_force(const struct report *r, int limit)
+static json_t *limit_value(const void *limits, int limit)
 {
-	return make_limit(r->limits.value[limit]);
+	return make_limit(((const struct limits *)limits)->value[limit]);
 }
 
-static json_t *limit_details(const struct report *r, int limit)
+json_t *limits_json(const struct limits *limits)
 {
+	return each_limit(limits, limit_value);
+}
+
+static json_t *limit_details(const void *report, int limit)
+{
+	const struct report *r = report;
+
 	return json_pack("{s:o, s:o, s:o}", "asked", make_limit(r->asked.value[limit]), "effective",
 			 make_limit(r->limits.value[limit]), "origin",
 			 make_text(r->origins.text[limit]));
@@ -183,7 +190,7 @@ static json_t *limit_details(const struct report *r, int limit)
 static json_t *member_limits(const struct report *r, size_t offset)
 {
 	(void)offset;
-	return each_limit(r, limit_in_force);
+	return limits_json(&r->limits);
 }
 
 static json_t *member_details(const struct report *r, size_t offset)

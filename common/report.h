@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdint.h>
 
 #include "common/limits.h"
@@ -80,6 +81,9 @@ char *report_json(const struct report *r);
  * quotes. -ENOMEM. */
 typedef void (*report_take)(void *userdata, const char *name, const char *text);
 int report_flat(const struct report *r, report_take take, void *userdata);
+
+/* An object with a member per limit: a number, "max" or null. NULL when out of memory. */
+json_t *limits_json(const struct limits *limits);
 
 /* The one line for people, without "harpe-gov: " and newline, when the reason is not "the program
  * ended"; returns NULL then, else @buf. */

@@ -95,7 +95,10 @@ const struct wire_field guest_row_fields[] = {
 	ROW(3, WIRE_STRING, command),	ROW(4, WIRE_U32, state),
 	ROW(5, WIRE_U32, uid),		ROW(6, WIRE_U32, caller_uid),
 	ROW(7, WIRE_U32, main_pid),	ROW(8, WIRE_U64, started_usec),
-	ROW(9, WIRE_U64, memory_bytes), ROW(10, WIRE_U64, memory_max),
+	ROW(9, WIRE_U64, memory_bytes), ROW(10, WIRE_U64, memory_peak),
+	ROW(11, WIRE_U64, pids),	ROW(12, WIRE_U64, cpu_usec),
+	ROW(13, WIRE_BYTES, limits),	ROW(14, WIRE_STRING, profile),
+	ROW(15, WIRE_STRING, cgroup),
 };
 const size_t guest_row_n_fields = ARRAY_SIZE(guest_row_fields);
 

@@ -17,6 +17,7 @@
 #define COMMAND_TEXT_MAX  256
 #define PROFILE_NAME_MAX  32
 #define GUEST_STRINGS_MAX (8u << 20) /* bytes of argv and environment together */
+#define PATH_TEXT_MAX	  512	     /* bytes of a cgroup's path */
 #define GUEST_RLIMITS	  16	     /* RLIM_NLIMITS, fixed here because it is a wire format */
 
 /* Descriptors of WIRE_RUN, in this order. */
@@ -82,18 +83,25 @@ struct explanation {
 enum guest_state { GUEST_WAITING, GUEST_STARTING, GUEST_RUNNING, GUEST_ENDING, GUEST_STATE_COUNT };
 extern const char *const guest_state_names[GUEST_STATE_COUNT];
 
-/* One line of `harpe-gov ps`. */
+/* What is to be known of one live guest. Counters are of the guest alone, UINT64_MAX when they
+ * could not be read. */
 struct guest_row {
 	char id[RUN_ID_LEN + 1];
 	char name[GUEST_NAME_MAX + 1];
 	char command[COMMAND_TEXT_MAX + 1];
 	uint32_t state;
-	uint32_t uid; /* the guest's */
+	uint32_t uid; /* the guest's; 0 while waiting */
 	uint32_t caller_uid;
 	uint32_t main_pid;     /* 0 while starting */
 	uint64_t started_usec; /* CLOCK_REALTIME */
-	uint64_t memory_bytes; /* memory.current; UINT64_MAX when it could not be read */
-	uint64_t memory_max;
+	uint64_t memory_bytes; /* memory.current */
+	uint64_t memory_peak;
+	uint64_t pids;	      /* processes and threads */
+	uint64_t cpu_usec;    /* CPU time of the whole tree so far */
+	struct limits limits; /* in force, from the release on; before, as they will be asked for */
+	char profile[PROFILE_NAME_MAX + 1];
+	char cgroup[PATH_TEXT_MAX]; /* the scope's directory; systemd's name of it is the last part
+				     */
 };
 
 /* The texts of a struct limit_origins: attribute @base + the limit, so leave some room behind it.

@@ -12,6 +12,7 @@
 #include "common/fd.h"
 #include "common/text.h"
 #include "governor/admission.h"
+#include "governor/cgroup.h"
 #include "governor/journal.h"
 #include "governor/ledger.h"
 #include "governor/policy.h"
@@ -282,7 +283,7 @@ static int check_release(struct run *r, struct error *e)
 	return ret < 0 ? ret : daemon_check_policy(r->d, e);
 }
 
-static void note_release(struct run *r, pid_t main_pid)
+static void note_release(struct run *r, const struct pair_release *release)
 {
 	struct timespec now;
 
@@ -290,7 +291,8 @@ static void note_release(struct run *r, pid_t main_pid)
 	firewall_uid_drops(r->d->firewall, r->uid, &r->drops_before, NULL);
 	clock_gettime(CLOCK_REALTIME, &now);
 	r->started_usec = (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
-	r->main_pid = main_pid;
+	r->main_pid = release->main_pid;
+	r->in_force = release->in_force;
 	note(r);
 	r->state = RUN_RUNNING;
 	sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
@@ -305,7 +307,7 @@ static void ask_release(struct run *r, const struct pair_ask *ask)
 		run_refuse(r, PAIR_RELEASE, &e);
 		return;
 	}
-	note_release(r, ask->release.main_pid);
+	note_release(r, &ask->release);
 	run_reply(r, PAIR_RELEASE, &m);
 }
 
@@ -342,16 +344,29 @@ static bool owns(const struct run *asker, const struct run *r)
 	return asker->caller.uid == 0 || asker->caller.uid == r->caller.uid;
 }
 
-static uint64_t memory_current(const struct run *r)
+static uint64_t count_in(int dirfd, const char *file)
 {
-	char path[PATH_TEXT_MAX + 32], text[32];
-	uint64_t bytes;
+	char text[32];
+	uint64_t n;
 
-	snprintf(path, sizeof(path), "%s/memory.current", r->path);
-	if (read_file_at(AT_FDCWD, path, text, sizeof(text)) < 0 ||
-	    parse_u64_prefix(text, &bytes) < 0)
+	if (read_file_at(dirfd, file, text, sizeof(text)) < 0 || parse_u64_prefix(text, &n) < 0)
 		return UINT64_MAX;
-	return bytes;
+	return n;
+}
+
+/* Before guest/ is there, and when it is gone, nothing is known. */
+static void count_guest(const struct run *r, struct guest_row *row)
+{
+	char path[PATH_TEXT_MAX + 8];
+	_cleanup_(cgroup_close) struct cgroup cg = CGROUP_NULL;
+
+	snprintf(path, sizeof(path), "%s/guest", r->path);
+	cg.guest_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	row->memory_bytes = count_in(cg.guest_fd, "memory.current");
+	row->memory_peak = count_in(cg.guest_fd, "memory.peak");
+	row->pids = count_in(cg.guest_fd, "pids.current");
+	if (cgroup_cpu_usage(&cg, &row->cpu_usec) < 0)
+		row->cpu_usec = UINT64_MAX;
 }
 
 static uint32_t state_of(const struct run *r)
@@ -373,8 +388,11 @@ static void fill_row(const struct run *r, struct guest_row *row)
 	row->caller_uid = r->caller.uid;
 	row->main_pid = (uint32_t)r->main_pid;
 	row->started_usec = r->started_usec;
-	row->memory_bytes = memory_current(r);
-	row->memory_max = r->limits.value[LIMIT_MEMORY];
+	row->limits = r->main_pid ? r->in_force : r->limits;
+	memcpy(row->profile, r->profile->name, sizeof(row->profile));
+	if (r->has_scope)
+		memcpy(row->cgroup, r->path, sizeof(row->cgroup));
+	count_guest(r, row);
 }
 
 static void ask_next(struct run *asker, const struct pair_ask *ask)

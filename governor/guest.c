@@ -250,7 +250,10 @@ static int verify(struct guest *g, struct error *e)
 
 static int ask_release(struct guest *g, struct error *e)
 {
-	struct pair_ask ask = { .verb = PAIR_RELEASE, .release = { .main_pid = g->child } };
+	struct pair_ask ask = {
+		.verb = PAIR_RELEASE,
+		.release = { .main_pid = g->child, .in_force = g->report->limits },
+	};
 	struct pair_reply reply;
 
 	return ask_daemon(g, &ask, &reply, e);

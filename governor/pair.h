@@ -12,8 +12,6 @@
 #include "common/request.h"
 #include "governor/access.h"
 
-#define PATH_TEXT_MAX 512
-
 enum pair_verb {
 	/* supervisor -> daemon */
 	PAIR_HELLO,   /* ask.caller: who it serves -> PAIR_OK or PAIR_REFUSED */
@@ -21,7 +19,7 @@ enum pair_verb {
 	PAIR_EXPLAIN, /* ask.start -> reply.explanation; starts nothing */
 	PAIR_RELEASE, /* ask.release: all read back; may the guest run? -> PAIR_OK */
 	PAIR_END,     /* ask.report -> reply.end, once the scope is gone */
-	PAIR_NEXT,    /* ask.cursor -> reply.row, or PAIR_NONE */
+	PAIR_NEXT,    /* ask.cursor -> reply.next, or PAIR_NONE */
 	PAIR_KILL,    /* ask.target -> reply.count */
 	/* daemon -> supervisor */
 	PAIR_OK,
@@ -40,6 +38,7 @@ struct pair_start {
 
 struct pair_release {
 	pid_t main_pid;
+	struct limits in_force; /* as read back, ancestors included */
 };
 
 struct pair_grant {

@@ -50,6 +50,7 @@ struct run {
 
 	/* from PAIR_RELEASE on */
 	pid_t main_pid;
+	struct limits in_force;
 	uint64_t started_usec;
 	uint64_t drops_before;
 

@@ -1,21 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * `harpe-gov kill`. One connection per target, since a connection carries one request.
+ * `harpe-gov kill`. One connection per target, since a connection carries one request. Which guests
+ * are meant is settled before the first is killed: those are waited for, by their ids, and not what
+ * is started under the same name meanwhile.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/fd.h"
 #include "governor/connect.h"
+#include "governor/rows.h"
 #include "governor/verb.h"
 
-enum { KILL_ALL, KILL_OPTIONS };
+#define WAIT_MS	    15000 /* more than the daemon gives a scope to go, and systemd a unit to stop */
+#define LOOK_MIN_MS 10
+#define LOOK_MAX_MS 200
+
+enum { KILL_ALL, KILL_NO_WAIT, KILL_OPTIONS };
 
 static const struct option kill_options[KILL_OPTIONS] = {
 	[KILL_ALL] = { NULL, "all", NULL, "kill all guests of yours" },
+	[KILL_NO_WAIT] = { NULL, "no-wait", NULL, "do not wait until they are gone" },
 };
 
-static int take_count(const void *buf, size_t len, uint64_t *ret_count, struct error *e)
+/* ---- killing ---- */
+
+static int take_answer(const void *buf, size_t len, struct error *e)
 {
 	struct answer answer = {};
 	int type = wire_type(buf, len, e), r;
@@ -25,80 +37,122 @@ static int take_count(const void *buf, size_t len, uint64_t *ret_count, struct e
 	if (type != WIRE_DONE && type != WIRE_REFUSED)
 		return error_set(e, -EPROTO, "the daemon sent a message of type %d", type);
 	r = wire_decode(answer_fields, answer_n_fields, buf, len, &answer, e);
-	if (r < 0)
-		return r;
-	if (type == WIRE_REFUSED)
-		return error_set(e, -EPERM, "%s", answer.text);
-	*ret_count = answer.count;
-	return 0;
+	if (r == 0 && type == WIRE_REFUSED)
+		r = error_set(e, -EPERM, "%s", answer.text);
+	return r;
 }
 
-static int kill_target(const char *socket, const struct request *q, uint64_t *ret_count,
-		       struct error *e)
+/* @target "": all. */
+static int kill_target(const char *socket, const char *target, struct error *e)
 {
 	_cleanup_close_ int sock = connect_daemon(socket, e);
+	struct request q;
 	WIRE_BUFFER(buf);
 	ssize_t n;
 	int r;
 
 	if (sock < 0)
 		return sock;
-	r = send_request(sock, WIRE_KILL, q, NULL, 0, e);
+	request_clear(&q);
+	strcpy(q.target, target);
+	r = send_request(sock, WIRE_KILL, &q, NULL, 0, e);
 	if (r < 0)
 		return r;
 	n = receive_answer(sock, buf, NULL, e);
-	if (n < 0)
-		return (int)n;
 	if (n == 0)
 		return error_set(e, -ECONNRESET, "the daemon closed the connection");
-	return take_count(buf, (size_t)n, ret_count, e);
+	return n < 0 ? (int)n : take_answer(buf, (size_t)n, e);
 }
 
-/* @name NULL: all. */
-static int kill_named(const char *socket, const char *name)
+/* What is in no list needs no killing. */
+static int kill_targets(const char *socket, const struct rows *rows, char *const targets[],
+			struct error *e)
 {
-	struct request q;
-	uint64_t count = 0;
-	struct error e;
 	int r = 0;
 
-	request_clear(&q);
-	if (name && name_valid(name)) {
-		strcpy(q.target, name);
-		r = kill_target(socket, &q, &count, &e);
-	} else if (!name) {
-		r = kill_target(socket, &q, &count, &e);
-	}
-	if (r == 0 && (count > 0 || !name))
-		return 0;
-	if (r == 0)
-		error_set(&e, -ENOENT, "there is no guest \"%.72s\"", name);
-	complain(e.text);
-	return 1;
+	for (; *targets && r == 0; targets++)
+		if (rows_have(rows, *targets))
+			r = kill_target(socket, *targets, e);
+	return r;
 }
 
-static int kill_main(const char *socket, const char *const values[], char **names)
-{
-	int failed = 0;
+/* ---- waiting ---- */
 
-	if (!values[KILL_ALL] == !names[0]) {
+/* Keeps those of @doomed that are still there. */
+static void keep_those_in(struct rows *doomed, const struct rows *there)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < doomed->n; i++)
+		if (rows_have(there, doomed->row[i].id))
+			doomed->row[n++] = doomed->row[i];
+	doomed->n = n;
+}
+
+static int look_again(const char *socket, struct rows *doomed, struct error *e)
+{
+	_cleanup_(rows_free) struct rows there = ROWS_NULL;
+	int r = rows_ask(socket, &there, e);
+
+	if (r == 0)
+		keep_those_in(doomed, &there);
+	return r;
+}
+
+static int wait_gone(const char *socket, struct rows *doomed, struct error *e)
+{
+	long pause_ms = LOOK_MIN_MS;
+	int r = look_again(socket, doomed, e);
+
+	for (long waited_ms = 0; r == 0 && doomed->n > 0; waited_ms += pause_ms) {
+		if (waited_ms >= WAIT_MS)
+			return error_set(e, -ETIMEDOUT,
+					 "guest %s has not gone within %d s, it is %s: see "
+					 "\"harpe-gov ps\"",
+					 doomed->row[0].id, WAIT_MS / 1000,
+					 row_state(&doomed->row[0]));
+		if (waited_ms > 0)
+			pause_ms = pause_ms * 2 < LOOK_MAX_MS ? pause_ms * 2 : LOOK_MAX_MS;
+		nanosleep(&(struct timespec){ .tv_nsec = pause_ms * 1000000 }, NULL);
+		r = look_again(socket, doomed, e);
+	}
+	return r;
+}
+
+/* ---- the verb ---- */
+
+static int kill_main(const char *socket, const char *const values[], char **targets)
+{
+	_cleanup_(rows_free) struct rows rows = ROWS_NULL;
+	struct error e;
+	int missing = 0, r;
+
+	if (!values[KILL_ALL] == !targets[0]) {
 		complain("kill needs either names and ids of guests, or --all");
 		return verb_kill.usage_status;
 	}
-	if (values[KILL_ALL])
-		return kill_named(socket, NULL);
-	for (; *names; names++)
-		failed |= kill_named(socket, *names);
-	return failed;
+	r = rows_ask(socket, &rows, &e);
+	if (r == 0) {
+		missing = rows_complain_of_none(&rows, targets);
+		r = values[KILL_ALL] ? kill_target(socket, "", &e)
+				     : kill_targets(socket, &rows, targets, &e);
+	}
+	if (!values[KILL_ALL])
+		rows_choose(&rows, targets);
+	if (r == 0 && !values[KILL_NO_WAIT])
+		r = wait_gone(socket, &rows, &e);
+	if (r < 0)
+		complain(e.text);
+	return r < 0 || missing;
 }
 
 const struct verb verb_kill = {
 	.name = "kill",
 	.operands = "ID|NAME... | --all",
 	.summary = "Kill guests with all their processes",
-	.details = "A guest is gone when its \"harpe-gov run\" has returned.\n"
+	.details = "Returns when they are gone.\n"
 		   "Root kills the guests of everybody.\n"
-		   "Exit status: 1 when one was not found.\n",
+		   "Exit status: 1 when one was not found, or is not gone after 15 s.\n",
 	.set = { kill_options, KILL_OPTIONS, 0 },
 	.usage_status = 2,
 	.main = kill_main,

@@ -117,7 +117,7 @@ static void knows_help(void **state)
 
 /* ---- help and manual ---- */
 
-static const struct verb *const verbs[] = { &verb_run, &verb_ps, &verb_kill };
+static const struct verb *const verbs[] = { &verb_run, &verb_ps, &verb_show, &verb_kill };
 
 static char *help_of(const struct verb *verb)
 {
@@ -230,7 +230,7 @@ static int run_program(const char *args, int stream, char text[HELP_MAX])
 
 static void program_helps(void **state)
 {
-	static const char *const places[] = { "", "run", "ps", "kill" };
+	static const char *const places[] = { "", "run", "ps", "show", "kill" };
 	char args[64], text[HELP_MAX], short_text[HELP_MAX], other[HELP_MAX];
 
 	(void)state;
@@ -256,6 +256,7 @@ static const struct {
 	{ "--nonsense", 2, "harpe-gov: there is no option \"--nonsense\": see harpe-gov --help\n" },
 	{ "ps --nonsense", 2, "harpe-gov: there is no option \"--nonsense\": see --help\n" },
 	{ "ps x", 2, "harpe-gov: ps takes no arguments: see harpe-gov ps --help\n" },
+	{ "show", 2, "harpe-gov: show needs names or ids of guests: see harpe-gov ps\n" },
 	{ "kill", 2, "harpe-gov: kill needs either names and ids of guests, or --all\n" },
 	{ "kill --all x", 2, "harpe-gov: kill needs either names and ids of guests, or --all\n" },
 	{ "run", 125, "harpe-gov: no command to run: see harpe-gov run --help\n" },

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * `harpe-gov ps` and `harpe-gov kill`, without a daemon.
+ * `harpe-gov ps`, `show` and `kill`, without a daemon.
  */
 #include "tests/unit/test.h"
 
 #include <jansson.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "tests/unit/fake.h"
@@ -20,24 +21,32 @@ static const struct guest_row rows[] = {
 		.caller_uid = 0,
 		.main_pid = 77,
 		.memory_bytes = 12 << 20,
-		.memory_max = 64 << 20,
+		.memory_peak = 20 << 20,
+		.pids = 3,
+		.cpu_usec = 12500000,
+		.limits = { .value = { 64 << 20, 0, USEC_PER_SEC / 2, 128, 600 * USEC_PER_SEC,
+				       LIMIT_INFINITY, LIMIT_UNSET, 1 << 20, LIMIT_INFINITY } },
+		.profile = "drop",
+		.cgroup = "/sys/fs/cgroup/x/harpe-0123456789abcdef.scope",
 	},
 	{
 		.id = "fedcba9876543210",
 		.command = "x\x1b[2J",
-		.state = GUEST_STARTING,
-		.uid = 90001,
+		.state = GUEST_WAITING,
 		.caller_uid = 4000000000,
 		.memory_bytes = UINT64_MAX,
-		.memory_max = LIMIT_INFINITY,
+		.memory_peak = UINT64_MAX,
+		.pids = UINT64_MAX,
+		.cpu_usec = UINT64_MAX,
+		.limits = { .value = { [0 ... LIMIT_COUNT - 1] = LIMIT_INFINITY } },
 	},
 };
 
-static void send_rows(struct call *call, size_t n)
+static void send_rows(struct call *call, const struct guest_row *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		WIRE_BUFFER(buf);
-		struct guest_row row = rows[i];
+		struct guest_row row = list[i];
 		ssize_t len;
 
 		if (row.main_pid)
@@ -49,18 +58,38 @@ static void send_rows(struct call *call, size_t n)
 	fake_answer(call->sock, WIRE_DONE, n, "");
 }
 
-/* Runs ps against @n rows. */
-static void play_ps(const struct fake *f, struct client *c, const char *const args[], size_t n)
+/* Runs a verb that shows, against the first @n rows. */
+static void play(const struct fake *f, struct client *c, const struct verb *verb,
+		 const char *const args[], size_t n, int status)
 {
 	struct call call;
 
-	client_start(c, f, &verb_ps, args, NULL);
+	client_start(c, f, verb, args, NULL);
 	fake_take(f, &call);
 	assert_int_equal(call.type, WIRE_PS);
-	send_rows(&call, n);
-	client_expect(c, 0);
+	send_rows(&call, rows, n);
+	client_expect(c, status);
 	fake_drop(&call);
+}
+
+static void play_ps(const struct fake *f, struct client *c, const char *const args[], size_t n)
+{
+	play(f, c, &verb_ps, args, n, 0);
 	assert_string_equal(c->err_text, "");
+}
+
+/* The start, and the age: a second may have passed. */
+static void hide_times(char *text)
+{
+	char *age = strstr(text, "91s"), *started = strstr(text, "started    ");
+
+	if (age)
+		memcpy(age, "90s", 3);
+	if (!started)
+		return;
+	started += strlen("started    ");
+	memmove(started + 4, strchr(started, '\n'), strlen(strchr(started, '\n')) + 1);
+	memcpy(started, "----", 4);
 }
 
 static void lists_nothing(void **state)
@@ -74,18 +103,15 @@ static void lists_nothing(void **state)
 static void lists_guests(void **state)
 {
 	struct client c;
-	char *age;
 
 	play_ps(*state, &c, ARGS(NULL), 2);
-	age = strstr(c.out_text, "91s"); /* a second may have passed */
-	if (age)
-		memcpy(age, "90s", 3);
+	hide_times(c.out_text);
 	assert_string_equal(
 		c.out_text,
-		"ID                NAME  CALLER      UID    STATE     AGE  MEMORY      COMMAND\n"
-		"0123456789abcdef  job   root        90000  running   90s  12M/64M     python3 "
+		"ID                NAME  CALLER      UID    STATE    AGE  MEMORY      COMMAND\n"
+		"0123456789abcdef  job   root        90000  running  90s  12M/64M     python3 "
 		"out.py\n"
-		"fedcba9876543210  -     4000000000  90001  starting  -    ?/infinity  "
+		"fedcba9876543210  -     4000000000  -      waiting  -    ?/infinity  "
 		"x\\x1b[2J\n");
 }
 
@@ -105,7 +131,10 @@ static void lists_json(void **state)
 	assert_int_equal(json_integer_value(json_object_get(guest, "memory_bytes")), 12 << 20);
 	guest = json_array_get(guests, 1);
 	assert_true(json_is_null(json_object_get(guest, "name")));
+	assert_true(json_is_null(json_object_get(guest, "uid")));
 	assert_true(json_is_null(json_object_get(guest, "main_pid")));
+	assert_true(json_is_null(json_object_get(guest, "cgroup")));
+	assert_true(json_is_null(json_object_get(guest, "cpu_usec")));
 	assert_true(json_is_null(json_object_get(guest, "started_usec")));
 	assert_true(json_is_null(json_object_get(guest, "memory_bytes")));
 	assert_string_equal(json_string_value(json_object_get(guest, "memory_max_bytes")), "max");
@@ -147,8 +176,115 @@ static void never_takes_half_a_list_for_a_list(void **state)
 	assert_string_equal(c.err_text, "harpe-gov: no\n");
 }
 
-/* Answers one kill with @count. */
-static void play_kill(const struct fake *f, const char *target, uint64_t count)
+/* ---- show ---- */
+
+static void shows_what_is_known(void **state)
+{
+	struct client c;
+
+	play(*state, &c, &verb_show, ARGS("job"), 2, 0);
+	hide_times(c.out_text);
+	assert_string_equal(c.out_text, "id         0123456789abcdef\n"
+					"name       job\n"
+					"command    python3 out.py\n"
+					"state      running\n"
+					"caller     root (0)\n"
+					"uid        90000\n"
+					"main pid   77\n"
+					"started    ----\n"
+					"profile    drop\n"
+					"scope      harpe-0123456789abcdef.scope\n"
+					"cgroup     /sys/fs/cgroup/x/harpe-0123456789abcdef.scope\n"
+					"\n"
+					"LIMIT      IN FORCE   USED\n"
+					"memory     64M        12M (peak 20M)\n"
+					"swap       0          -\n"
+					"cpu        50%        -\n"
+					"pids       128        3\n"
+					"time       10min      90s\n"
+					"cpu-time   infinity   12.5s\n"
+					"io-weight  -          -\n"
+					"io-read    1M         -\n"
+					"io-write   infinity   -\n");
+	assert_string_equal(c.err_text, "");
+}
+
+static void shows_what_is_not_known_yet(void **state)
+{
+	struct client c;
+
+	play(*state, &c, &verb_show, ARGS("fedcba9876543210"), 2, 0);
+	assert_string_equal(c.out_text, "id         fedcba9876543210\n"
+					"name       -\n"
+					"command    x\\x1b[2J\n"
+					"state      waiting\n"
+					"caller     4000000000\n"
+					"uid        -\n"
+					"main pid   -\n"
+					"started    -\n"
+					"profile    -\n"
+					"scope      -\n"
+					"cgroup     -\n"
+					"\n"
+					"LIMIT      IN FORCE   USED\n"
+					"memory     infinity   -\n"
+					"swap       infinity   -\n"
+					"cpu        infinity   -\n"
+					"pids       infinity   -\n"
+					"time       infinity   -\n"
+					"cpu-time   infinity   -\n"
+					"io-weight  infinity   -\n"
+					"io-read    infinity   -\n"
+					"io-write   infinity   -\n");
+}
+
+/* A guest of somebody else's is in no list. */
+static void shows_nothing_else(void **state)
+{
+	struct client c;
+
+	play(*state, &c, &verb_show, ARGS("job", "other", "../x\x1b"), 1, 1);
+	assert_int_equal(strncmp(c.out_text, "id         0123456789abcdef\n", 28), 0);
+	assert_string_equal(c.err_text, "harpe-gov: there is no guest \"other\"\n"
+					"harpe-gov: there is no guest \"../x\\x1b\"\n");
+	play(*state, &c, &verb_show, ARGS("other"), 2, 1);
+	assert_string_equal(c.out_text, "");
+}
+
+static void shows_json(void **state)
+{
+	json_t *json, *guests, *guest;
+	struct client c;
+
+	play(*state, &c, &verb_show, ARGS("--json", "job"), 2, 0);
+	json = json_loads(c.out_text, JSON_REJECT_DUPLICATES, NULL);
+	guests = json_object_get(json, "guests");
+	assert_int_equal(json_array_size(guests), 1);
+	guest = json_array_get(guests, 0);
+	assert_string_equal(json_string_value(json_object_get(guest, "id")), "0123456789abcdef");
+	assert_string_equal(json_string_value(json_object_get(guest, "scope")),
+			    "harpe-0123456789abcdef.scope");
+	assert_int_equal(json_integer_value(json_object_get(guest, "cpu_usec")), 12500000);
+	guest = json_object_get(guest, "limits");
+	assert_int_equal(json_integer_value(json_object_get(guest, "pids")), 128);
+	assert_string_equal(json_string_value(json_object_get(guest, "cpu_time_usec")), "max");
+	assert_true(json_is_null(json_object_get(guest, "io_weight")));
+	json_decref(json);
+}
+
+/* ---- kill ---- */
+
+static void play_rows(const struct fake *f, const struct guest_row *list, size_t n)
+{
+	struct call call;
+
+	fake_take(f, &call);
+	assert_int_equal(call.type, WIRE_PS);
+	send_rows(&call, list, n);
+	fake_drop(&call);
+}
+
+static void play_kill(const struct fake *f, const char *target)
 {
 	struct call call;
 
@@ -156,7 +292,7 @@ static void play_kill(const struct fake *f, const char *target, uint64_t count)
 	assert_int_equal(call.type, WIRE_KILL);
 	assert_int_equal(call.n_fds, 0);
 	assert_string_equal(call.request.target, target);
-	fake_answer(call.sock, WIRE_DONE, count, "");
+	fake_answer(call.sock, WIRE_DONE, 1, "");
 	fake_drop(&call);
 }
 
@@ -164,24 +300,63 @@ static void kills(void **state)
 {
 	struct client c;
 
-	client_start(&c, *state, &verb_kill, ARGS("a", "b"), NULL);
-	play_kill(*state, "a", 1);
-	play_kill(*state, "b", 2);
+	client_start(&c, *state, &verb_kill, ARGS("fedcba9876543210", "job"), NULL);
+	play_rows(*state, rows, 2);
+	play_kill(*state, "fedcba9876543210");
+	play_kill(*state, "job");
+	play_rows(*state, NULL, 0);
 	client_expect(&c, 0);
 	assert_string_equal(c.err_text, "");
 	client_start(&c, *state, &verb_kill, ARGS("--all"), NULL);
-	play_kill(*state, "", 0);
+	play_rows(*state, NULL, 0);
+	play_kill(*state, "");
+	play_rows(*state, NULL, 0);
 	client_expect(&c, 0);
 	assert_string_equal(c.err_text, "");
+}
+
+/* For those that were meant, however long: others do not matter, even of the same name. */
+static void waits_until_they_are_gone(void **state)
+{
+	struct guest_row newer = rows[0];
+	struct client c;
+
+	strcpy(newer.id, "1111111111111111");
+	client_start(&c, *state, &verb_kill, ARGS("job"), NULL);
+	play_rows(*state, rows, 2);
+	play_kill(*state, "job");
+	for (int i = 0; i < 3; i++) {
+		play_rows(*state, rows, 2);
+		assert_int_equal(waitpid(c.pid, NULL, WNOHANG), 0);
+	}
+	play_rows(*state, (struct guest_row[]){ newer, rows[1] }, 2);
+	client_expect(&c, 0);
+	client_start(&c, *state, &verb_kill, ARGS("--all"), NULL);
+	play_rows(*state, rows, 2);
+	play_kill(*state, "");
+	play_rows(*state, rows + 1, 1);
+	play_rows(*state, &newer, 1);
+	client_expect(&c, 0);
+}
+
+static void waits_for_nobody_when_told_so(void **state)
+{
+	struct client c;
+
+	client_start(&c, *state, &verb_kill, ARGS("--no-wait", "job"), NULL);
+	play_rows(*state, rows, 2);
+	play_kill(*state, "job");
+	client_expect(&c, 0);
 }
 
 static void says_what_it_did_not_find(void **state)
 {
 	struct client c;
 
-	client_start(&c, *state, &verb_kill, ARGS("a", "../b", "c"), NULL);
-	play_kill(*state, "a", 0);
-	play_kill(*state, "c", 1);
+	client_start(&c, *state, &verb_kill, ARGS("a", "../b", "job"), NULL);
+	play_rows(*state, rows, 1);
+	play_kill(*state, "job");
+	play_rows(*state, NULL, 0);
 	client_expect(&c, 1);
 	assert_string_equal(c.err_text, "harpe-gov: there is no guest \"a\"\n"
 					"harpe-gov: there is no guest \"../b\"\n");
@@ -192,7 +367,8 @@ static void says_why_it_may_not(void **state)
 	struct client c;
 	struct call call;
 
-	client_start(&c, *state, &verb_kill, ARGS("a"), NULL);
+	client_start(&c, *state, &verb_kill, ARGS("job"), NULL);
+	play_rows(*state, rows, 1);
 	fake_take(*state, &call);
 	fake_answer(call.sock, WIRE_REFUSED, 0, "not yours");
 	client_expect(&c, 1);
@@ -210,7 +386,13 @@ int main(void)
 		FAKE_TEST(lists_json),
 		FAKE_TEST(documents_its_json),
 		FAKE_TEST(never_takes_half_a_list_for_a_list),
+		FAKE_TEST(shows_what_is_known),
+		FAKE_TEST(shows_what_is_not_known_yet),
+		FAKE_TEST(shows_nothing_else),
+		FAKE_TEST(shows_json),
 		FAKE_TEST(kills),
+		FAKE_TEST(waits_until_they_are_gone),
+		FAKE_TEST(waits_for_nobody_when_told_so),
 		FAKE_TEST(says_what_it_did_not_find),
 		FAKE_TEST(says_why_it_may_not),
 	};
