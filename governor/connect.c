@@ -4,17 +4,19 @@
 #include <errno.h>
 #include <poll.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/fd.h"
 #include "common/state.h"
 
-#define PATIENCE_MSEC 4000 /* until there is a daemon behind the socket */
+#define PATIENCE_MSEC 3500 /* until there is a daemon behind the socket; 5 s for all in all */
 #define PAUSE_MSEC    50
 
 /* ---- what the user can do about it ---- */
@@ -80,17 +82,25 @@ static enum state look(const char *socket, char refusal[ERROR_TEXT_MAX])
 						      : STATE_UNKNOWN;
 }
 
+static int64_t now_msec(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
 /* systemd starts the daemon when somebody connects, which takes a moment; nothing was said yet that
  * a later daemon could act on. Where the state is unknown, waiting is all there is. */
 static int wait_daemon(const char *socket, int patience_msec, struct error *e)
 {
 	char refusal[ERROR_TEXT_MAX];
+	int64_t end = now_msec() + patience_msec;
 
 	while (look(socket, refusal) == STATE_ABSENT) {
-		if (patience_msec <= 0)
+		if (now_msec() >= end)
 			return refuse_absent(refusal, e);
 		poll(NULL, 0, PAUSE_MSEC);
-		patience_msec -= PAUSE_MSEC;
 	}
 	return 0;
 }
@@ -98,7 +108,10 @@ static int wait_daemon(const char *socket, int patience_msec, struct error *e)
 /* A full queue of callers makes connect(2) wait; not for ever when nobody takes them. */
 static int connect_in_time(int sock, const struct sockaddr_un *address, struct error *e)
 {
-	struct timeval patience = { .tv_sec = PATIENCE_MSEC / 1000 }, none = { 0 };
+	struct timeval none = { 0 }, patience = {
+		.tv_sec = PATIENCE_MSEC / 1000,
+		.tv_usec = PATIENCE_MSEC % 1000 * 1000,
+	};
 	int r;
 
 	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));

@@ -9,7 +9,7 @@
 
 #include "common/error.h"
 
-#define PREFLIGHT_SYSTEMD_SEC 4 /* for all questions together */
+#define PREFLIGHT_SYSTEMD_SEC 3 /* for all questions together */
 
 /* Asks the system bus, then PID 1, then for DisableControllers= of the slices from the root down.
  */
