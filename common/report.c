@@ -90,16 +90,11 @@ void report_clear(struct report *r)
 
 /* ---- JSON ---- */
 
-/* Text that is no UTF-8, such as a path in an error that was cut, is escaped as a whole. */
 static json_t *make_text(const char *text)
 {
 	char escaped[4 * ERROR_TEXT_MAX];
-	json_t *json;
 
-	if (text[0] == '\0')
-		return json_null();
-	json = json_string(text);
-	return json ? json : json_string(text_escape(text, escaped, sizeof(escaped)));
+	return text[0] ? json_string(text_escape(text, escaped, sizeof(escaped))) : json_null();
 }
 
 static json_t *make_number(uint64_t value)

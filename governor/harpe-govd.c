@@ -8,6 +8,7 @@
 
 #include "common/fd.h"
 #include "common/state.h"
+#include "common/text.h"
 #include "governor/access.h"
 #include "governor/daemon.h"
 #include "governor/overlap.h"
@@ -79,6 +80,7 @@ int main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "--help") == 0)
 		return usage(stdout, 0);
 	for (size_t i = 0; argc <= 3 && i < ARRAY_SIZE(modes); i++) {
+		char shown[4 * ERROR_TEXT_MAX];
 		int r;
 
 		if (!same(modes[i].option, argv[1]) ||
@@ -87,7 +89,8 @@ int main(int argc, char **argv)
 		r = modes[i].run(&e);
 		if (r < 0)
 			fprintf(stderr, "%sharpe-govd: %s\n",
-				getenv("JOURNAL_STREAM") ? SD_ERR : "", e.text);
+				getenv("JOURNAL_STREAM") ? SD_ERR : "",
+				text_escape(e.text, shown, sizeof(shown)));
 		return r < 0 ? 1 : 0;
 	}
 	return usage(stderr, 2);

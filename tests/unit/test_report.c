@@ -155,7 +155,9 @@ static void survives_any_text(void **state)
 		{ "caf\xc3\xa9", "caf\xc3\xa9" },
 		{ "caf\xc3", "caf\\xc3" },
 		{ "\xff\"\n", "\\xff\"\\x0a" },
-		{ "a\"b\\c\n", "a\"b\\c\n" },
+		{ "a\"b\\c\n", "a\"b\\c\\x0a" },
+		{ "\xc2\x9b\u202e",
+		  "\\xc2\\x9b\\xe2\\x80\\xae" }, /* --report=fd:2 is read by people */
 	};
 	struct report r;
 
