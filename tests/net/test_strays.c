@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The slice's rules, with a cgroup v2 directory of our own that stands for harpe.slice:
- *
- *	hgtest-XXXXXX (level 1, "slice") / a (level 2) / b (level 3, "scope") and c (another one)
+ * The slice's rules. No profile is loaded.
  */
-#include "tests/net/net.h"
+#include "tests/net/tree.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <linux/netfilter/nf_tables.h>
 #include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 
 #include <libmnl/libmnl.h>
 
@@ -27,67 +20,6 @@
 #define POOL_UID  90001
 #define SENT	  5
 
-static const char *const mounts[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
-
-static struct {
-	char slice[64]; /* path */
-	char a[80], b[96], c[96];
-	struct firewall_policy policy;
-	uint64_t b_id, c_id;
-} tree;
-
-static uint64_t id_of(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 ? st.st_ino : 0;
-}
-
-static const char *find_mount(void)
-{
-	struct statfs fs;
-
-	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++)
-		if (statfs(mounts[i], &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC)
-			return mounts[i];
-	return NULL;
-}
-
-static int make_tree(void)
-{
-	const char *mount = find_mount();
-
-	if (!mount)
-		return -ENOENT;
-	snprintf(tree.slice, sizeof(tree.slice), "%s/hgtest-XXXXXX", mount);
-	if (!mkdtemp(tree.slice))
-		return -errno;
-	snprintf(tree.a, sizeof(tree.a), "%s/a", tree.slice);
-	snprintf(tree.b, sizeof(tree.b), "%s/b", tree.a);
-	snprintf(tree.c, sizeof(tree.c), "%s/c", tree.a);
-	if (mkdir(tree.a, 0755) < 0 || mkdir(tree.b, 0755) < 0 || mkdir(tree.c, 0755) < 0)
-		return -errno;
-	tree.b_id = id_of(tree.b);
-	tree.c_id = id_of(tree.c);
-	tree.policy = (struct firewall_policy){
-		.first_uid = 90000,
-		.uid_count = 3,
-		.slice_id = id_of(tree.slice),
-		.slice_level = 1,
-		.profile_level = 2,
-		.scope_level = 3,
-	};
-	return 0;
-}
-
-static void remove_tree(void)
-{
-	rmdir(tree.b);
-	rmdir(tree.c);
-	rmdir(tree.a);
-	rmdir(tree.slice);
-}
-
 /* A sender: where it goes, whether it has its socket before that, who it then is. */
 struct sender {
 	const char *cgroup;
@@ -96,20 +28,12 @@ struct sender {
 	uint16_t port;
 };
 
-static int move_to(const char *cgroup)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
-	return write_file_at(AT_FDCWD, path, "0");
-}
-
 static unsigned int send_from(void *data)
 {
 	const struct sender *s = data;
 	int sock = s->early_socket ? socket(AF_INET, SOCK_DGRAM, 0) : -1;
 
-	if (s->cgroup && move_to(s->cgroup) < 0)
+	if (s->cgroup && tree_enter(s->cgroup) < 0)
 		return 100;
 	if (setresuid(s->uid, s->uid, s->uid) < 0)
 		return 100;
@@ -333,10 +257,10 @@ int main(void)
 
 	if (r)
 		return r;
-	if (make_tree() < 0)
+	if (tree_make() < 0)
 		r = net_skip("no cgroup v2 directory can be made");
 	else
 		r = cmocka_run_group_tests_name("strays", tests, NULL, NULL);
-	remove_tree();
+	tree_remove();
 	return r;
 }
