@@ -236,6 +236,23 @@ static int read_limit(int dirfd, const struct in_force *f, uint64_t *ret)
 	return f->read ? f->read(dirfd, f->limit, ret) : read_number(dirfd, f->file, ret);
 }
 
+/* The kernel's own value, none, stays where systemd may not use the controller. */
+static int refuse_limit(const struct cgroup *cg, const struct in_force *f, uint64_t have,
+			uint64_t want, struct error *e)
+{
+	const char *below = f->place == ON_GUEST ? "/guest" : "";
+
+	if (have == LIMIT_INFINITY)
+		return error_set(e, -ESTALE,
+				 "%s%s/%s: is max where %" PRIu64 " was set, as when the %.*s "
+				 "controller is not available in the slices above: look for "
+				 "DisableControllers= there",
+				 cg->path, below, f->file, want, (int)strcspn(f->file, "."),
+				 f->file);
+	return error_set(e, -ESTALE, "%s%s/%s: is %" PRIu64 " where %" PRIu64 " was set", cg->path,
+			 below, f->file, have, want);
+}
+
 /* Compares one limit with what is to be in force, which becomes LIMIT_UNSET when this kernel has no
  * such thing and nobody needs it. */
 static int verify_limit(const struct cgroup *cg, const struct in_force *f, uint64_t *in_force,
@@ -252,11 +269,7 @@ static int verify_limit(const struct cgroup *cg, const struct in_force *f, uint6
 		return error_errno(e, r, "%s/%s: cannot be read back", cg->path, f->file);
 	if (f->limit == LIMIT_CPU)
 		want = cpu_as_written(want, cg->cpu_max);
-	if (have != want)
-		return error_set(e, -ESTALE, "%s%s/%s: is %" PRIu64 " where %" PRIu64 " was set",
-				 cg->path, f->place == ON_GUEST ? "/guest" : "", f->file, have,
-				 want);
-	return 0;
+	return have == want ? 0 : refuse_limit(cg, f, have, want, e);
 }
 
 static int verify_own(const struct cgroup *cg, struct limits *in_force, struct error *e)
