@@ -107,8 +107,10 @@ struct firewall_profile {
 	char name[FIREWALL_PROFILE_NAME_MAX]; /* [a-z0-9]+ */
 	uint64_t slice_id; /* cgroup id (st_ino) of the slice, at the policy's profile_level */
 	enum firewall_deny on_deny;
-	bool log;	    /* what is denied goes to the nflog group, prefix "harpe-gov NAME: ", */
-	uint16_t log_group; /* ten packets per second and uid; the record has the uid */
+	bool log; /* what is denied to a uid of the pool goes to an nflog group: prefix "harpe-gov
+		   * NAME: ", the uid in the record (NFULA_UID), ten per second and uid. Without a
+		   * listener there is no record. */
+	uint16_t log_group;
 	const struct allow *entries; /* in any order; they may overlap */
 	size_t n_entries;
 };

@@ -63,6 +63,10 @@ static const struct {
 	{ "'delete element inet harpe_gov web_ip6 { tcp . 2001:db8::/32 . 8000-8100 };"
 	  "add element inet harpe_gov web_ip6 { udp . ::/0 . 1-65535 }'",
 	  "is missing in set web_ip6" },
+	{ "add element inet harpe_gov web_ip4 '{ * }'",
+	  "set web_ip4 has an element of a kind that is not ours" },
+	{ "add element inet harpe_gov profiles '{ * : accept }'",
+	  "set profiles has an element of a kind that is not ours" },
 	{ "flush map inet harpe_gov profiles", "to chain profile_drop is missing in set profiles" },
 	{ "add element inet harpe_gov logged '{ 90000 limit rate 1/day }'", NULL },
 	{ "delete element inet harpe_gov pool '{ 90001 }'", "uid 90001 is missing" },
