@@ -12,7 +12,7 @@
 #include "common/fd.h"
 #include "governor/signals.h"
 
-#define DRAIN_MAX (1u << 20) /* more than a pty holds: somebody else writes to it */
+#define DRAIN_MAX (64u << 10) /* several times what a pty holds: somebody else writes to it */
 
 /* How often to look whether the client came into the foreground, or the guest opened its terminal
  * again: of neither there is an event. */

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -855,6 +856,56 @@ static void shows_the_last_words(void **state)
 	close(p.master);
 }
 
+static pid_t start_writer(int fd)
+{
+	static const char junk[4096];
+	pid_t pid = fork();
+
+	while (pid == 0)
+		if (write(fd, junk, sizeof(junk)) < 0)
+			_exit(0);
+	return pid;
+}
+
+/* Processes that the guest gave its terminal to and that write on must not keep the client. */
+static void leaves_other_writers(void **state)
+{
+	static char junk[4096];
+	struct report r;
+	struct play p;
+	size_t shown = 0;
+	pid_t writers[16];
+	int status;
+
+	start_on_terminal(&p, *state, 1, 1);
+	give_terminal(&p);
+	wait_raw(&p, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(writers); i++)
+		writers[i] = start_writer(p.guest_slave);
+	report_ended(&r, ENDED_EXITED);
+	r.exit_code = 4;
+	fake_report(p.call.sock, &r);
+	while (waitpid(p.c.pid, &status, WNOHANG) == 0) {
+		struct pollfd caller = { .fd = p.master, .events = POLLIN };
+
+		usleep(500); /* slower than the writer, which is never waited for then */
+		if (poll(&caller, 1, 10) > 0)
+			shown += (size_t)read(p.master, junk, sizeof(junk));
+	}
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 4);
+	assert_true(shown < 256 << 10);
+	for (size_t i = 0; i < ARRAY_SIZE(writers); i++) {
+		kill(writers[i], SIGKILL);
+		waitpid(writers[i], NULL, 0);
+	}
+	kill(p.guest, SIGKILL);
+	waitpid(p.guest, NULL, 0);
+	close(p.guest_slave);
+	fake_drop(&p.call);
+	close(p.slave);
+	close(p.master);
+}
+
 static void restores_the_terminal_when_the_governor_is_lost(void **state)
 {
 	struct play p;
@@ -1098,6 +1149,7 @@ int main(void)
 		RUN_TEST(ignores_what_its_caller_ignores),
 		RUN_TEST(relays_terminals),
 		RUN_TEST(shows_the_last_words),
+		RUN_TEST(leaves_other_writers),
 		RUN_TEST(restores_the_terminal_when_the_governor_is_lost),
 		RUN_TEST(passes_the_size_on),
 		RUN_TEST(keys_are_the_guests_signals),
