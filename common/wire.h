@@ -42,7 +42,9 @@ enum wire_type {
 	WIRE_EXPLANATION, /* struct explanation */
 	/* supervisor -> client, once the command runs, when a terminal was asked for */
 	WIRE_TERMINAL, /* nothing, with one descriptor: the master of the guest's pty */
-	WIRE_TYPE_LAST = WIRE_TERMINAL,
+	/* supervisor -> client, before that, for every run */
+	WIRE_RUNNING, /* nothing: the command runs, signals are its own from now on */
+	WIRE_TYPE_LAST = WIRE_RUNNING,
 };
 
 enum wire_kind {

@@ -284,19 +284,13 @@ enum relay_event relay_wait(struct relay *r, int sock, const sigset_t *waiting)
 	}
 }
 
-/* Was it one that ends a program which does not care? */
-static int is_deadly(int number)
-{
-	return number != 0 && number != SIGWINCH && number != SIGTSTP && number != SIGCONT;
-}
-
 static int cut_short(void)
 {
 	int number;
 
 	do
 		number = signals_next();
-	while (number != 0 && !is_deadly(number));
+	while (number != 0 && !signal_is_deadly(number));
 	return number != 0;
 }
 

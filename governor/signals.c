@@ -52,6 +52,11 @@ int signals_next(void)
 	return 0;
 }
 
+int signal_is_deadly(int number)
+{
+	return number != 0 && number != SIGWINCH && number != SIGTSTP && number != SIGCONT;
+}
+
 int signals_can_stop(void)
 {
 	struct sigaction now;

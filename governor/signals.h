@@ -15,6 +15,9 @@ void signals_catch(sigset_t *ret_waiting);
 /* One that was noted, which is thereby forgotten; 0 when there is none. */
 int signals_next(void);
 
+/* Is @number one that ends a program which does not care? 0 is none. */
+int signal_is_deadly(int number);
+
 /* Does the caller let the client be stopped by SIGTSTP? */
 int signals_can_stop(void);
 

@@ -3,11 +3,12 @@
  * `harpe-gov run`. The client asks, hands over descriptors and waits for one message; the
  * supervisor is the parent of the guest. When the client dies the supervisor sees the connection
  * close and kills the guest. Signals to the client are the guest's: it decides what they do, and
- * the client ends as the guest does. Those that come before the guest runs wait in the connection
- * until it does.
+ * the client ends as the guest does. Before the guest runs there is nobody to decide: those that
+ * end a program end the run, however long systemd, the daemon or a place take.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -24,7 +25,8 @@
 #include "governor/signals.h"
 #include "governor/verb.h"
 
-#define STATUS_FAILED 125 /* the governor failed, or the command line is wrong */
+#define STATUS_FAILED 125  /* the governor failed, or the command line is wrong */
+#define GIVE_UP_MS    3000 /* for the supervisor to clean up */
 
 enum {
 	RUN_NAME = LIMIT_COUNT,
@@ -63,6 +65,8 @@ struct run {
 	size_t n_fds;
 	int null; /* sent in place of terminals */
 	int sock;
+	int running;	  /* the command does */
+	int early;	  /* the signal that ended the run before it did */
 	sigset_t waiting; /* the caller's signal mask, in force while waiting */
 };
 
@@ -262,11 +266,16 @@ static void serve_signal(struct run *run, int number)
 	}
 	if (number == SIGCONT)
 		relay_enter(&run->relay);
+	if (!run->running && signal_is_deadly(number)) {
+		run->early = number;
+		return;
+	}
 	if (number != SIGWINCH || !relay_resize(&run->relay))
 		pass_signal(run, number);
 }
 
-static void wait_readable(struct run *run)
+/* -EINTR: a signal ended the run. */
+static int wait_readable(struct run *run)
 {
 	enum relay_event event;
 	int number;
@@ -274,23 +283,33 @@ static void wait_readable(struct run *run)
 	while ((event = relay_wait(&run->relay, run->sock, &run->waiting)) != RELAY_MESSAGE) {
 		if (event == RELAY_STOP)
 			stop(run, 0);
-		while ((number = signals_next()) != 0)
+		while ((number = signals_next()) != 0 && !run->early)
 			serve_signal(run, number);
+		if (run->early)
+			return -EINTR;
 	}
+	return 0;
 }
 
-/* The next message but the guest's terminal, which is put to use. Returns its length. */
+/* The next message that says how the run ended. Returns its length. */
 static ssize_t next_message(struct run *run, void *buf, struct error *e)
 {
 	for (;;) {
 		_cleanup_close_ int fd = -1;
-		ssize_t n;
+		ssize_t n = wait_readable(run);
+		int type;
 
-		wait_readable(run);
-		n = receive_answer(run->sock, buf, &fd, e);
-		if (n <= 0 || fd < 0 || wire_type(buf, (size_t)n, NULL) != WIRE_TERMINAL)
+		if (n == 0)
+			n = receive_answer(run->sock, buf, &fd, e);
+		if (n <= 0)
 			return n;
-		relay_start(&run->relay, TAKE_FD(fd));
+		type = wire_type(buf, (size_t)n, NULL);
+		if (type == WIRE_RUNNING)
+			run->running = 1;
+		else if (type == WIRE_TERMINAL && fd >= 0)
+			relay_start(&run->relay, TAKE_FD(fd));
+		else
+			return n;
 	}
 }
 
@@ -331,6 +350,23 @@ static void lose_governor(struct run *run)
 	run->report.guest_ran = REPORT_RAN_UNKNOWN;
 }
 
+/* A signal ended the run before the command ran, as far as was known here. The supervisor, if there
+ * is one already, cleans up and says whether that is true. */
+static void give_up(struct run *run)
+{
+	struct pollfd p = { .fd = run->sock, .events = POLLIN };
+	WIRE_BUFFER(buf);
+	ssize_t n;
+
+	run->report.guest_ran = REPORT_RAN_UNKNOWN;
+	shutdown(run->sock, SHUT_WR);
+	while (poll(&p, 1, GIVE_UP_MS) > 0 && (n = receive_answer(run->sock, buf, NULL, NULL)) > 0)
+		if (wire_type(buf, (size_t)n, NULL) == WIRE_REPORT)
+			take_report(run, buf, (size_t)n, NULL);
+	run->report.ended = ENDED_SIGNALED;
+	run->report.signal = (uint64_t)run->early;
+}
+
 /* Report, sentence, status: the order in which the caller can rely on them. */
 static int finish(struct run *run)
 {
@@ -363,10 +399,12 @@ static int run_guest(struct run *run, const char *socket, int with_parent, char 
 		r = ask(run, socket, argv, &e);
 	if (r == 0) {
 		r = wait_answer(run, &e);
-		if (r < 0)
+		if (run->early)
+			give_up(run);
+		else if (r < 0)
 			lose_governor(run);
 	}
-	if (r < 0)
+	if (r < 0 && !run->early)
 		strcpy(run->report.error, e.text);
 	return finish(run);
 }

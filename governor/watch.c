@@ -127,6 +127,15 @@ static int serve_client(const struct watch *w, struct error *e)
 	return 0;
 }
 
+static void say_running(int client)
+{
+	WIRE_BUFFER(buf);
+	ssize_t n = wire_encode(WIRE_RUNNING, NULL, 0, NULL, buf, sizeof(buf));
+
+	if (n > 0)
+		wire_send(client, buf, (size_t)n, NULL, 0);
+}
+
 /* Or end of file? */
 static bool has_message(int control)
 {
@@ -186,6 +195,7 @@ static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct 
 		if (p[P_CONTROL].revents) { /* closed: the command runs, or its process is dead */
 			p[P_CONTROL].fd = -1;
 			p[P_CLIENT].events |= POLLIN;
+			say_running(w->client);
 			terminal_send_master(w->terminal, w->client);
 		}
 		if (p[P_GUEST].revents)

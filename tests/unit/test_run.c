@@ -592,6 +592,40 @@ static int take_signal(int sock)
 	return (int)order.number;
 }
 
+static void say_running(int sock)
+{
+	WIRE_BUFFER(buf);
+	ssize_t n = wire_encode(WIRE_RUNNING, NULL, 0, NULL, buf, sizeof(buf));
+
+	assert_int_equal(wire_send(sock, buf, (size_t)n, NULL, 0), 0);
+}
+
+/* A daemon that never answers, or that lets it wait for a place, does not hold it. */
+static void ends_before_the_command_runs(void **state)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 };
+	const struct fake *f = *state;
+	char option[128];
+
+	snprintf(option, sizeof(option), "--report=%s", f->report);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		struct client c;
+		struct call call;
+		int status;
+
+		start_run(&c, f, ARGS(option, "guest"));
+		fake_take(f, &call);
+		kill(c.pid, SIGWINCH);
+		kill(c.pid, signals[i]);
+		while (take_signal(call.sock) > 0)
+			;
+		fake_drop(&call);
+		status = client_wait(&c);
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
+		assert_report_has(f, "\"ended\":\"signaled\"");
+	}
+}
+
 static void passes_signals_on(void **state)
 {
 	static const int signals[] = { SIGINT,	SIGTERM, SIGHUP,   SIGQUIT,
@@ -603,6 +637,7 @@ static void passes_signals_on(void **state)
 
 	start_run(&c, *state, ARGS("guest"));
 	fake_take(*state, &call);
+	say_running(call.sock);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
 		kill(c.pid, signals[i]);
 		assert_int_equal(take_signal(call.sock), signals[i]);
@@ -667,6 +702,7 @@ static void ignores_what_its_caller_ignores(void **state)
 	start_run(&c, *state, ARGS("guest"));
 	signal(SIGHUP, SIG_DFL);
 	fake_take(*state, &call);
+	say_running(call.sock);
 	kill(c.pid, SIGHUP);
 	kill(c.pid, SIGUSR1);
 	assert_int_equal(take_signal(call.sock), SIGUSR1);
@@ -758,6 +794,7 @@ static void give_terminal(struct play *p)
 		lead_session(p->guest_slave);
 	while (tcgetsid(master) != p->guest)
 		usleep(1000);
+	say_running(p->call.sock);
 	send_terminal(p->call.sock, master);
 	close(master);
 }
@@ -1143,6 +1180,7 @@ int main(void)
 		RUN_TEST(says_why_nobody_takes_the_connection),
 		RUN_TEST(does_not_wait_in_a_full_queue_without_a_daemon),
 		RUN_TEST(waits_for_a_daemon_that_is_being_started),
+		RUN_TEST(ends_before_the_command_runs),
 		RUN_TEST(passes_signals_on),
 		RUN_TEST(closes_the_connection_when_killed),
 		RUN_TEST(can_be_ended_when_stuck),
