@@ -91,7 +91,19 @@ static void grant(struct run *r)
 	m.grant.limits = r->limits;
 	m.grant.origins = r->origins;
 	r->state = RUN_PREPARING;
+	run_set_timer(r, SETUP_USEC);
 	run_reply(r, PAIR_START, &m);
+}
+
+/* The caller is not kept waiting any longer; its uid is, until systemd has answered. */
+static void on_scope_late(struct run *r, const struct error *e)
+{
+	r->silent = true;
+	journal_error("%s; uid %u is not used before it says more", e->text, r->uid);
+	if (r->state == RUN_STARTING)
+		run_refuse(r, PAIR_START, e);
+	else if (r->state == RUN_ENDING)
+		run_end_early(r);
 }
 
 static void on_scope_started(void *userdata, int ret, const struct error *error)
@@ -99,11 +111,17 @@ static void on_scope_started(void *userdata, int ret, const struct error *error)
 	struct run *r = userdata;
 	struct error e = *error;
 
+	if (ret == -EINPROGRESS) {
+		on_scope_late(r, &e);
+		return;
+	}
 	r->job = false;
 	if (r->state != RUN_STARTING) { /* it ended meanwhile */
 		scope_stop(r->d->scopes, r->scope);
 		if (run_scope_is_gone(r))
 			run_finish(r);
+		else
+			run_set_timer(r, SCOPE_USEC);
 		return;
 	}
 	if (ret == 0)
@@ -179,6 +197,8 @@ static int settle(struct run *r, const struct pair_ask *ask, struct error *e)
 
 	if (r->state != RUN_CONNECTED)
 		return error_set(e, -EPROTO, "a connection is good for one guest");
+	if (r->late)
+		return run_too_late(e);
 	if (r->d->stopping)
 		return error_set(e, -EBUSY, "no guest can be started now: the daemon stops");
 	r->asked = ask->start;
@@ -277,6 +297,8 @@ static int check_release(struct run *r, struct error *e)
 
 	if (r->state != RUN_PREPARING)
 		return error_set(e, -EPROTO, "nothing is prepared that could be released");
+	if (r->late)
+		return run_too_late(e);
 	if (r->d->stopping)
 		return error_set(e, -EBUSY, "the daemon stops");
 	ret = scope_check_ip_deny(r->path, e); /* this run's own trouble, if any */
@@ -331,7 +353,9 @@ static void ask_end(struct run *r, const struct pair_ask *ask)
 		r->report.ended = ENDED_KILLED;
 	holder_kill(&r->holder);
 	r->state = RUN_ENDING;
-	if (!r->has_scope || run_scope_is_gone(r))
+	if (r->job && r->silent)
+		run_end_early(r);
+	else if (!r->has_scope || run_scope_is_gone(r))
 		run_finish(r);
 	else
 		run_set_timer(r, SCOPE_USEC);

@@ -18,7 +18,6 @@
 #include "common/text.h"
 #include "governor/cgroup.h"
 #include "governor/confine.h"
-#include "governor/holder.h"
 #include "governor/journal.h"
 #include "governor/ledger.h"
 #include "governor/overlap.h"
@@ -34,7 +33,6 @@
 #define RETRY_USEC	USEC_PER_SEC
 #define DIRTY_USEC	(10 * USEC_PER_SEC) /* until a uid that was not clean is looked at again */
 #define QUARANTINE_USEC (USEC_PER_SEC / 5)  /* one look for all uids of that time */
-#define PIN_MEMORY	(UINT64_C(16) << 20)
 
 /* ---- slices and firewall ---- */
 
@@ -113,9 +111,13 @@ static int read_config(struct config **ret, struct error *e)
 
 int daemon_load_firewall_once(struct error *e)
 {
+	char refusal[ERROR_TEXT_MAX];
 	struct daemon d = { 0 };
-	int r = read_config(&d.config, e);
+	int r;
 
+	if (state_read(STATE_FILE, refusal, sizeof(refusal)) == STATE_SERVES)
+		return 0;
+	r = read_config(&d.config, e);
 	if (r == 0)
 		r = daemon_find_slices(&d, e);
 	if (r == 0)
@@ -234,10 +236,19 @@ void daemon_verify_uids(struct daemon *d)
 
 /* ---- events ---- */
 
+static void keep_pins(struct daemon *d)
+{
+	for (size_t i = 0; i < PROFILE_COUNT; i++)
+		pin_keep(&d->slices[i].pin, d->scopes, &profiles[i]);
+}
+
 static int on_connection(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
 	struct daemon *d = userdata;
-	int r = runs_accept(d);
+	int r;
+
+	keep_pins(d);
+	r = runs_accept(d);
 
 	(void)source;
 	(void)fd;
@@ -261,9 +272,15 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata)
 static int on_slice_change(sd_event_source *source, const struct inotify_event *event,
 			   void *userdata)
 {
+	struct daemon *d = userdata;
+
 	(void)source;
-	if (event->len > 0 && (event->mask & IN_DELETE))
-		runs_scope_gone(userdata, event->name);
+	if (event->len == 0 || !(event->mask & IN_DELETE))
+		return 0;
+	for (size_t i = 0; i < PROFILE_COUNT; i++)
+		if (pin_lost(&d->slices[i].pin, d->scopes, event->name))
+			return 0; /* the next connection brings another */
+	runs_scope_gone(d, event->name);
 	return 0;
 }
 
@@ -367,46 +384,6 @@ static int add_sources(struct daemon *d, int listener, struct error *e)
 	return r < 0 ? error_errno(e, r, "the event loop cannot be set up") : 0;
 }
 
-/* ---- the pin ---- */
-
-static void on_pin_started(void *userdata, int r, const struct error *error)
-{
-	(void)userdata;
-	if (r < 0)
-		journal_error("the pin scope is missing, starts are slower: %s", error->text);
-}
-
-/* One delegated scope with limits that stays: the slice keeps its controllers switched on, without
- * which every start of a scope would have to switch them on and off again. */
-static void start_pin(struct daemon *d, const struct profile *profile)
-{
-	struct holder *pin = &d->slices[profile_index(profile)].pin;
-	char name[SCOPE_NAME_MAX], description[96];
-	struct limits limits = { .value = { PIN_MEMORY, 0, USEC_PER_SEC, 1, LIMIT_INFINITY,
-					    LIMIT_INFINITY, IO_WEIGHT_DEFAULT, LIMIT_INFINITY,
-					    LIMIT_INFINITY } };
-	struct scope_spec spec = {
-		.name = name,
-		.slice = profile->slice,
-		.description = description,
-		.limits = &limits,
-	};
-	struct error e = ERROR_NULL;
-	int r = holder_start(pin);
-
-	snprintf(name, sizeof(name), "harpe-pin-%.*s-%d.scope", PROFILE_NAME_MAX, profile->name,
-		 getpid());
-	snprintf(description, sizeof(description), "Keeps the controllers of %s on",
-		 profile->slice);
-	spec.pid = pin->pid;
-	if (r < 0)
-		error_errno(&e, r, "no process for it");
-	else
-		r = scope_start(d->scopes, &spec, on_pin_started, NULL, &e);
-	if (r < 0)
-		on_pin_started(NULL, r, &e);
-}
-
 /* ---- from start to end ---- */
 
 static int block_signals(void)
@@ -493,8 +470,7 @@ static int loop(struct daemon *d, struct error *e)
 	if (state < 0)
 		return state;
 	sd_notify(0, "READY=1");
-	for (size_t i = 0; i < PROFILE_COUNT; i++)
-		start_pin(d, &profiles[i]);
+	keep_pins(d);
 	if (identity_n_quarantined(d->pool) > 0)
 		look_later(d, DIRTY_USEC);
 	journal_info("ready: uids %u to %u, filter of %u instructions", d->config->first_uid,
@@ -507,7 +483,7 @@ static int loop(struct daemon *d, struct error *e)
 static void release(struct daemon *d)
 {
 	for (size_t i = 0; i < PROFILE_COUNT; i++)
-		holder_stop(&d->slices[i].pin);
+		pin_stop(&d->slices[i].pin);
 	scopes_free(d->scopes);
 	firewall_free(d->firewall);
 	identity_pool_free(d->pool);

@@ -10,9 +10,9 @@
 #include <systemd/sd-event.h>
 
 #include "governor/config.h"
-#include "governor/holder.h"
 #include "governor/identity.h"
 #include "governor/pair.h"
+#include "governor/pin.h"
 #include "governor/scope.h"
 #include "nft/firewall.h"
 
@@ -21,7 +21,7 @@ struct run;
 /* Of one network profile. */
 struct profile_slice {
 	char path[PATH_TEXT_MAX]; /* the slice's cgroup directory */
-	struct holder pin;	  /* of the scope that keeps its controllers on */
+	struct pin pin;		  /* keeps its controllers on */
 };
 
 struct daemon {
@@ -50,7 +50,8 @@ int daemon_find_slices(struct daemon *d, struct error *e);
  * guests are ended and it is rebuilt. Other errors: could not look. */
 int daemon_check_policy(struct daemon *d, struct error *e);
 
-/* Loads the table unowned and returns: for early boot, before there is a bus. */
+/* Loads the table unowned and returns: for early boot, before there is a bus. A daemon that serves
+ * has loaded it already, and owns it. */
 int daemon_load_firewall_once(struct error *e);
 
 /* Takes a uid back; it is free again when it was found clean, a moment later. */

@@ -201,7 +201,8 @@ static int start_child(struct guest *g, struct error *e)
 	close(ends[1]);
 	g->control = ends[0];
 	if (g->child < 0)
-		return error_errno(e, -errno, "the guest's process cannot be made");
+		return error_errno(e, -errno, "the guest's process cannot be made%s",
+				   errno == EAGAIN ? ": look at TasksMax= of harpe.slice" : "");
 	setsockopt(g->control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	deadline_begin(); /* closing a hostile descriptor can block */
 	close_all(fds, RUN_FD_COUNT);
@@ -218,8 +219,11 @@ static int expect_ready(struct guest *g, struct error *e)
 	int r = pair_receive(g->control, &m, sizeof(m));
 
 	if (r == -EAGAIN)
-		return error_set(e, r, "the guest's process was not ready after %d s",
-				 SETUP_DEADLINE_SEC);
+		return error_set(
+			e, r,
+			"the guest's process was not ready after %d s: its slice is frozen, or "
+			"a directory does not answer",
+			SETUP_DEADLINE_SEC);
 	if (r < 0)
 		return error_set(
 			e, -ECHILD,

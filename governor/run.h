@@ -10,8 +10,9 @@
 #include "governor/daemon.h"
 #include "governor/holder.h"
 
-#define SETUP_USEC (60 * USEC_PER_SEC) /* from PAIR_START to PAIR_RELEASE */
+#define SETUP_USEC (60 * USEC_PER_SEC) /* for the scope, then again until PAIR_RELEASE */
 #define SCOPE_USEC (10 * USEC_PER_SEC) /* for systemd to take an empty scope away */
+#define LATE_USEC  USEC_PER_SEC	       /* for a supervisor that was told that its time is over */
 
 enum run_state {
 	RUN_CONNECTED, /* the supervisor has asked for no guest */
@@ -47,6 +48,9 @@ struct run {
 	struct holder holder;
 	bool has_scope; /* and the lease of uid with it */
 	bool job;	/* systemd has not answered yet */
+	bool silent;	/* nor will it soon */
+	bool late;	/* the supervisor was told that its time is over: a second one is left */
+	bool killed;	/* the supervisor is, by us: what it had still to say does not count */
 
 	/* from PAIR_RELEASE on */
 	pid_t main_pid;
@@ -59,7 +63,7 @@ struct run {
 	bool journaled, given_up;
 };
 
-/* The supervisor's time for the next step; when it is over the supervisor is killed. */
+/* The supervisor's time for the next step; when it is over the supervisor is told, then killed. */
 void run_set_timer(struct run *r, uint64_t usec);
 
 /* Answers what the supervisor asked by @to; one that does not read its answers is killed. */
@@ -83,6 +87,13 @@ bool run_scope_is_gone(const struct run *r);
 /* The last of the guest is gone: its uid goes back, the supervisor gets its counters. Frees @r when
  * the supervisor is gone too. */
 void run_finish(struct run *r);
+
+/* The same before systemd has said what becomes of the scope, in which nothing ran: the supervisor
+ * need not wait for that, the uid does. */
+void run_end_early(struct run *r);
+
+/* -ETIMEDOUT, with the sentence for a supervisor that is late. */
+int run_too_late(struct error *e);
 
 /* Gives places that became free to the runs that wait. */
 void asks_admit_waiting(struct daemon *d);

@@ -57,6 +57,7 @@ static void run_free(struct run *r)
 
 static void kill_supervisor(struct run *r)
 {
+	r->killed = true;
 	if (r->supervisor > 0)
 		kill(r->supervisor, SIGKILL); /* not reaped yet, so the pid is still its own */
 }
@@ -193,6 +194,14 @@ void run_finish(struct run *r)
 	asks_admit_waiting(d);
 }
 
+void run_end_early(struct run *r)
+{
+	journal_once(r);
+	reply_end(r);
+	r->state = RUN_STUCK;
+	run_set_timer(r, REQUEST_USEC);
+}
+
 bool run_scope_is_gone(const struct run *r)
 {
 	struct stat st;
@@ -260,7 +269,8 @@ static int on_ask(sd_event_source *source, int fd, uint32_t revents, void *userd
 	struct pair_ask ask;
 
 	(void)revents;
-	if (pair_receive(fd, &ask, sizeof(ask)) < 0) { /* it ends; on_supervisor_exit() follows */
+	/* It ends: on_supervisor_exit() follows. */
+	if (r->killed || pair_receive(fd, &ask, sizeof(ask)) < 0) {
 		sd_event_source_set_enabled(source, SD_EVENT_OFF);
 		return 0;
 	}
@@ -297,6 +307,41 @@ static void on_scope_stays(struct run *r)
 	run_set_timer(r, SCOPE_USEC);
 }
 
+int run_too_late(struct error *e)
+{
+	return error_set(e, -ETIMEDOUT, "the set-up takes too long; is the machine overloaded?");
+}
+
+/* Then the one who is late is the daemon. */
+static bool has_asked(const struct run *r)
+{
+	char byte;
+
+	return r->pair >= 0 && recv(r->pair, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/* The time of a supervisor that sets a run up is over: it is told, so that its client gets a
+ * sentence, and killed if that does not help. */
+static void on_too_late(struct run *r)
+{
+	struct error e = ERROR_NULL;
+
+	if (!r->late && has_asked(r)) {
+		run_set_timer(r, REQUEST_USEC);
+		return;
+	}
+	if (r->late || r->state == RUN_OVER) {
+		kill_supervisor(r);
+		if (r->has_scope)
+			lose(r);
+		return;
+	}
+	r->late = true;
+	run_too_late(&e);
+	run_refuse(r, r->state == RUN_PREPARING ? PAIR_RELEASE : PAIR_START, &e);
+	run_set_timer(r, LATE_USEC);
+}
+
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct run *r = userdata;
@@ -305,11 +350,11 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	(void)usec;
 	if (r->state == RUN_WAITING) {
 		asks_stop_waiting(r);
-	} else if (!r->has_scope) {
-		kill_supervisor(r);
-	} else if (r->state < RUN_RUNNING) {
-		kill_supervisor(r);
-		lose(r);
+	} else if (!r->has_scope || r->state < RUN_RUNNING) {
+		on_too_late(r);
+	} else if (r->job) { /* on_scope_started() will follow */
+		if (r->state == RUN_STUCK)
+			kill_supervisor(r);
 	} else if (run_scope_is_gone(r)) {
 		run_finish(r);
 	} else {

@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/bpf.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,36 +13,52 @@
 
 #include "common/fd.h"
 #include "governor/cgroup.h"
+#include "governor/scope_message.h"
 
-#define MANAGER_NAME	  "org.freedesktop.systemd1"
-#define MANAGER_PATH	  "/org/freedesktop/systemd1"
-#define MANAGER_INTERFACE "org.freedesktop.systemd1.Manager"
+#define SILENCE_USEC	(20 * USEC_PER_SEC) /* without any answer of systemd's */
+#define START_USEC	(50 * USEC_PER_SEC) /* for a start, if it answers others */
+#define CALL_USEC	(10 * USEC_PER_SEC) /* for the answer to one call */
+#define STEP_USEC	USEC_PER_SEC	    /* until it is asked how a start gets on */
+#define STEP_SOON_USEC	(USEC_PER_SEC / 5)  /* or where systemd is, when it did not answer */
+#define STEP_LATE_USEC	(5 * USEC_PER_SEC)
+#define JOB_PATH_MAX	128
+#define DESCRIPTION_MAX 128
 
-#define STOP_TIMEOUT_USEC  (2 * USEC_PER_SEC) /* SIGKILL is the first signal already */
-#define RUNTIME_GRACE_USEC (30 * USEC_PER_SEC)
-#define JOB_PATH_MAX	   128
-
+/* A start, from the question until its answer is known. The answer may get lost: systemd is
+ * executed anew (daemon-reexec), the bus restarted, both are busy. Silence is never taken for a no.
+ * Whether the call was heard is asked with a later one, GetUnit, since calls are served in their
+ * order: when the unit is there it was, and the rest is a matter of waiting; when it is not,
+ * StartTransientUnit is sent again. So never more than one of them waits in a queue of systemd's,
+ * and none when the owner is called back for the last time and may reap the process. */
 struct job {
 	struct job *next;
-	char name[SCOPE_NAME_MAX];
+	struct scopes *scopes;
+	struct scope_spec spec; /* points to the three that follow */
+	char name[SCOPE_NAME_MAX], description[DESCRIPTION_MAX];
+	struct limits limits;
 	scope_callback callback;
 	void *userdata;
-	sd_bus_slot *call;
-	char path[JOB_PATH_MAX]; /* "" until systemd answered the call */
-	struct scopes *scopes;
-	bool lost; /* the connection that it was asked on is gone */
+	sd_bus_slot *call;	 /* not answered yet */
+	sd_event_source *timer;	 /* the next step, if no answer comes before */
+	uint64_t begin;		 /* CLOCK_MONOTONIC, in microseconds */
+	char path[JOB_PATH_MAX]; /* systemd's job; "" while it is not known */
+	bool heard;		 /* the unit was seen */
+	bool late;		 /* the owner was told that it takes too long */
+	struct error silence;	 /* why there was no answer */
 };
 
 struct scopes {
 	sd_bus *bus;
 	sd_event *event;
 	struct job *jobs;
+	uint64_t answered; /* when systemd last did, CLOCK_MONOTONIC */
 };
 
 /* ---- jobs ---- */
 
 static void job_free(struct job *j)
 {
+	sd_event_source_disable_unref(j->timer);
 	sd_bus_slot_unref(j->call);
 	free(j);
 }
@@ -78,6 +92,19 @@ void scope_forget(struct scopes *s, const void *userdata)
 	}
 }
 
+static void job_step_in(struct job *j, uint64_t usec)
+{
+	sd_event_source_set_time_relative(j->timer, usec);
+	sd_event_source_set_enabled(j->timer, SD_EVENT_ONESHOT);
+}
+
+static void job_failed(struct job *j, const char *how)
+{
+	struct error e = ERROR_NULL;
+
+	job_done(j, error_set(&e, -EIO, "systemd could not start %s: %s", j->name, how), &e);
+}
+
 /* JobRemoved(u id, o job, s unit, s result). It comes after the answer to the call, since both come
  * from PID 1 in order. */
 static int on_job_removed(sd_bus_message *m, void *userdata, sd_bus_error *unused)
@@ -88,6 +115,7 @@ static int on_job_removed(sd_bus_message *m, void *userdata, sd_bus_error *unuse
 	uint32_t id;
 
 	(void)unused;
+	sd_event_now(s->event, CLOCK_MONOTONIC, &s->answered);
 	if (sd_bus_message_read(m, "uoss", &id, &path, &unit, &result) < 0)
 		return 0;
 	for (struct job *j = s->jobs; j; j = j->next) {
@@ -96,80 +124,26 @@ static int on_job_removed(sd_bus_message *m, void *userdata, sd_bus_error *unuse
 		if (strcmp(result, "done") == 0)
 			job_done(j, 0, &e);
 		else
-			job_done(j,
-				 error_set(&e, -EIO, "systemd could not start %s: job %s", unit,
-					   result),
-				 &e);
+			job_failed(j, result);
 		return 0;
 	}
-	return 0;
-}
-
-static int on_started(sd_bus_message *m, void *userdata, sd_bus_error *unused)
-{
-	struct job *j = userdata;
-	struct error e = ERROR_NULL;
-	const sd_bus_error *error = sd_bus_message_get_error(m);
-	const char *path;
-
-	(void)unused;
-	if (error) {
-		job_done(j, error_set(&e, -EIO, "systemd refused %s: %s", j->name, error->message),
-			 &e);
-		return 0;
-	}
-	if (sd_bus_message_read(m, "o", &path) < 0 || strlen(path) >= sizeof(j->path)) {
-		job_done(j, error_set(&e, -EIO, "systemd's answer for %s makes no sense", j->name),
-			 &e);
-		return 0;
-	}
-	memcpy(j->path, path, strlen(path) + 1);
 	return 0;
 }
 
 /* ---- the bus ---- */
 
-static struct job *find_lost(struct scopes *s)
-{
-	struct job *j = s->jobs;
-
-	while (j && !j->lost)
-		j = j->next;
-	return j;
-}
-
-/* No answer will come for what was asked on the old connection. The callbacks may want the bus
- * again and ask anew: those jobs are not lost. */
-static void fail_jobs(struct scopes *s)
-{
-	struct error e = ERROR_NULL;
-	struct job *j;
-
-	error_set(&e, -ECONNRESET, "the connection to systemd was lost");
-	for (j = s->jobs; j; j = j->next)
-		j->lost = true;
-	while ((j = find_lost(s)))
-		job_done(j, -ECONNRESET, &e);
-}
-
-static int on_disconnected(sd_bus_message *m, void *userdata, sd_bus_error *unused)
-{
-	(void)m;
-	(void)unused;
-	fail_jobs(userdata);
-	return 0;
-}
-
 static int match_signals(struct scopes *s)
 {
-	int r = sd_bus_match_signal_async(s->bus, NULL, MANAGER_NAME, MANAGER_PATH,
-					  MANAGER_INTERFACE, "JobRemoved", on_job_removed, NULL, s);
+	return sd_bus_match_signal_async(s->bus, NULL, MANAGER_NAME, MANAGER_PATH,
+					 MANAGER_INTERFACE, "JobRemoved", on_job_removed, NULL, s);
+}
 
-	return r < 0 ? r
-		     : sd_bus_match_signal(s->bus, NULL, "org.freedesktop.DBus.Local",
-					   "/org/freedesktop/DBus/Local",
-					   "org.freedesktop.DBus.Local", "Disconnected",
-					   on_disconnected, s);
+/* No answer will come for what was asked on the old connection. */
+static void disconnect(struct scopes *s)
+{
+	for (struct job *j = s->jobs; j; j = j->next)
+		j->call = sd_bus_slot_unref(j->call);
+	s->bus = sd_bus_close_unref(s->bus);
 }
 
 static int connect_bus(struct scopes *s, struct error *e)
@@ -178,10 +152,7 @@ static int connect_bus(struct scopes *s, struct error *e)
 
 	if (s->bus && sd_bus_is_open(s->bus) > 0)
 		return 0;
-	s->bus = sd_bus_close_unref(s->bus);
-	fail_jobs(s);
-	if (s->bus) /* a callback was faster */
-		return 0;
+	disconnect(s);
 	r = sd_bus_open_system(&s->bus);
 	if (r < 0)
 		return error_errno(e, r,
@@ -219,92 +190,213 @@ void scopes_free(struct scopes *s)
 	free(s);
 }
 
-/* ---- starting ---- */
+/* ---- asking ---- */
 
-static uint64_t backstop_usec(const struct limits *l)
+/* Errors that say nothing about the unit: the bus or systemd did not get to it. */
+static bool is_silence(const sd_bus_error *error)
 {
-	uint64_t time = l->value[LIMIT_TIME];
+	static const char *const names[] = {
+		SD_BUS_ERROR_NO_REPLY,	      SD_BUS_ERROR_DISCONNECTED,
+		SD_BUS_ERROR_SERVICE_UNKNOWN, SD_BUS_ERROR_NAME_HAS_NO_OWNER,
+		SD_BUS_ERROR_TIMEOUT,	      SD_BUS_ERROR_LIMITS_EXCEEDED,
+	};
 
-	return time == LIMIT_INFINITY ? LIMIT_INFINITY : time + RUNTIME_GRACE_USEC;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (sd_bus_error_has_name(error, names[i]))
+			return true;
+	return false;
 }
 
-/* What every scope has, whatever its limits: systemd's own last lines of defence are that the scope
- * is stopped with the daemon (BindsTo and After) and killed at once when it is stopped. */
-static int append_fixed(sd_bus_message *m, const struct scope_spec *spec)
+/* Was this an answer? If not, the question is put again after a pause. */
+static bool is_answer(struct job *j, sd_bus_message *m)
 {
-	int r = sd_bus_message_append(m, "(sv)(sv)(sv)(sv)(sv)(sv)(sv)", "PIDs", "au", 1,
-				      (uint32_t)spec->pid, "Slice", "s", spec->slice, "Description",
-				      "s", spec->description, "CollectMode", "s",
-				      "inactive-or-failed", "BindsTo", "as", 1, SERVICE, "After",
-				      "as", 1, SERVICE, "DefaultDependencies", "b", 1);
+	const sd_bus_error *error = sd_bus_message_get_error(m);
 
-	if (r < 0)
-		return r;
-	return sd_bus_message_append(m, "(sv)(sv)(sv)(sv)", "DelegateControllers", "as", 4, "cpu",
-				     "memory", "pids", "io", "KillSignal", "i", SIGKILL,
-				     "TimeoutStopUSec", "t", STOP_TIMEOUT_USEC, "TasksMax", "t",
-				     UINT64_MAX);
+	j->call = sd_bus_slot_unref(j->call);
+	if (!error || !is_silence(error)) {
+		sd_event_now(j->scopes->event, CLOCK_MONOTONIC, &j->scopes->answered);
+		return true;
+	}
+	error_set(&j->silence, -ETIMEDOUT, "%s", error->message ? error->message : error->name);
+	job_step_in(j, j->late ? STEP_LATE_USEC : STEP_SOON_USEC);
+	return false;
 }
 
-/* UINT64_MAX is "no limit" on both sides. */
-static int append_limits(sd_bus_message *m, const struct limits *l)
+static int call_systemd(struct job *j, sd_bus_message *m, sd_bus_message_handler_t handler)
 {
-	return sd_bus_message_append(
-		m, "(sv)(sv)(sv)(sv)(sv)", "MemoryMax", "t", l->value[LIMIT_MEMORY],
-		"MemorySwapMax", "t", l->value[LIMIT_SWAP], "CPUQuotaPerSecUSec", "t",
-		l->value[LIMIT_CPU], "IOWeight", "t", l->value[LIMIT_IO_WEIGHT], "RuntimeMaxUSec",
-		"t", backstop_usec(l));
+	/* Without an owner the name is that of a systemd which is executed anew: not to be
+	 * activated. */
+	int r = sd_bus_message_set_auto_start(m, false);
+
+	if (r >= 0)
+		r = sd_bus_call_async(j->scopes->bus, &j->call, m, handler, j, CALL_USEC);
+	sd_bus_message_unref(m);
+	return r;
 }
 
-static int build_call(struct scopes *s, const struct scope_spec *spec, sd_bus_message **ret)
+static int on_started(sd_bus_message *m, void *userdata, sd_bus_error *unused)
+{
+	struct job *j = userdata;
+	struct error e = ERROR_NULL;
+	const sd_bus_error *error = sd_bus_message_get_error(m);
+	const char *path;
+
+	(void)unused;
+	if (!is_answer(j, m))
+		return 0;
+	if (error)
+		job_done(j, error_set(&e, -EIO, "systemd refused %s: %s", j->name, error->message),
+			 &e);
+	else if (sd_bus_message_read(m, "o", &path) < 0 || strlen(path) >= sizeof(j->path))
+		job_done(j, error_set(&e, -EIO, "systemd's answer for %s makes no sense", j->name),
+			 &e);
+	else
+		memcpy(j->path, path, strlen(path) + 1);
+	return 0;
+}
+
+static int ask_start(struct job *j)
 {
 	sd_bus_message *m = NULL;
-	int r = sd_bus_message_new_method_call(s->bus, &m, MANAGER_NAME, MANAGER_PATH,
-					       MANAGER_INTERFACE, "StartTransientUnit");
+	int r = scope_message_start(j->scopes->bus, &j->spec, &m);
+
+	return r < 0 ? r : call_systemd(j, m, on_started);
+}
+
+static bool is_member(const struct job *j)
+{
+	char path[PATH_TEXT_MAX];
+
+	return scope_path(j->name, j->spec.pid, path, NULL) == 0;
+}
+
+/* The unit is there: whatever was asked before, systemd has dealt with it. */
+static void on_there(struct job *j)
+{
+	j->heard = true;
+	if (is_member(j)) {
+		job_done(j, 0, &ERROR_NULL);
+		return;
+	}
+	if (j->late)
+		scope_stop(j->scopes, j->name);
+	job_step_in(j, j->late ? STEP_LATE_USEC : STEP_USEC);
+}
+
+static void on_absent(struct job *j)
+{
+	if (j->late || j->heard || j->path[0])
+		job_failed(j, "its unit is gone again");
+	else if (ask_start(j) < 0)
+		job_step_in(j, STEP_SOON_USEC);
+}
+
+static int on_unit(sd_bus_message *m, void *userdata, sd_bus_error *unused)
+{
+	struct job *j = userdata;
+
+	(void)unused;
+	if (!is_answer(j, m))
+		return 0;
+	if (sd_bus_message_is_method_error(m, NULL))
+		on_absent(j);
+	else
+		on_there(j);
+	return 0;
+}
+
+static int ask_unit(struct job *j)
+{
+	sd_bus_message *m = NULL;
+	int r = sd_bus_message_new_method_call(j->scopes->bus, &m, MANAGER_NAME, MANAGER_PATH,
+					       MANAGER_INTERFACE, "GetUnit");
 
 	if (r >= 0)
-		r = sd_bus_message_append(m, "ss", spec->name, "fail");
-	if (r >= 0)
-		r = sd_bus_message_open_container(m, 'a', "(sv)");
-	if (r >= 0)
-		r = append_fixed(m, spec);
-	if (r >= 0)
-		r = append_limits(m, spec->limits);
-	if (r >= 0)
-		r = sd_bus_message_close_container(m);
-	if (r >= 0)
-		r = sd_bus_message_append(m, "a(sa(sv))", 0);
+		r = sd_bus_message_append(m, "s", j->name);
 	if (r < 0) {
 		sd_bus_message_unref(m);
 		return r;
 	}
-	*ret = m;
+	return call_systemd(j, m, on_unit);
+}
+
+static bool takes_too_long(const struct job *j, uint64_t now)
+{
+	uint64_t heard = j->scopes->answered > j->begin ? j->scopes->answered : j->begin;
+
+	return now >= heard + SILENCE_USEC || now >= j->begin + START_USEC;
+}
+
+/* The owner need not wait any longer; the job goes on. */
+static void say_late(struct job *j, uint64_t now)
+{
+	struct error e = ERROR_NULL;
+
+	j->late = true;
+	error_set(&e, -EINPROGRESS, "systemd did not start %s within %d s (%s)", j->name,
+		  (int)((now - j->begin) / USEC_PER_SEC),
+		  j->silence.text[0] ? j->silence.text : "its job is not done");
+	j->callback(j->userdata, -EINPROGRESS, &e);
+}
+
+static int on_step(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct job *j = userdata;
+	uint64_t now = usec;
+	int r;
+
+	(void)source;
+	sd_event_now(j->scopes->event, CLOCK_MONOTONIC, &now);
+	job_step_in(j, j->late ? STEP_LATE_USEC : STEP_USEC);
+	if (!j->late && takes_too_long(j, now)) {
+		say_late(j, now);
+		return 0;
+	}
+	r = connect_bus(j->scopes, &j->silence);
+	if (r == 0 && !j->call)
+		ask_unit(j);
 	return 0;
+}
+
+static int job_new(struct scopes *s, const struct scope_spec *spec, struct job **ret)
+{
+	struct job *j = calloc(1, sizeof(*j));
+	int r;
+
+	if (!j)
+		return -ENOMEM;
+	snprintf(j->name, sizeof(j->name), "%s", spec->name);
+	snprintf(j->description, sizeof(j->description), "%s", spec->description);
+	j->limits = *spec->limits;
+	j->spec = *spec;
+	j->spec.name = j->name;
+	j->spec.description = j->description;
+	j->spec.limits = &j->limits;
+	j->scopes = s;
+	sd_event_now(s->event, CLOCK_MONOTONIC, &j->begin);
+	r = sd_event_add_time_relative(s->event, &j->timer, CLOCK_MONOTONIC, STEP_USEC, 0, on_step,
+				       j);
+	if (r < 0)
+		job_free(j);
+	else
+		*ret = j;
+	return r < 0 ? r : 0;
 }
 
 int scope_start(struct scopes *s, const struct scope_spec *spec, scope_callback callback,
 		void *userdata, struct error *e)
 {
-	sd_bus_message *m = NULL;
-	struct job *j;
+	struct job *j = NULL;
 	int r = connect_bus(s, e);
 
 	if (r < 0)
 		return r;
-	r = build_call(s, spec, &m);
+	r = job_new(s, spec, &j);
 	if (r < 0)
-		return error_errno(e, r, "the call for %s cannot be built", spec->name);
-	j = calloc(1, sizeof(*j));
-	if (!j) {
-		sd_bus_message_unref(m);
-		return error_errno(e, -ENOMEM, "%s", spec->name);
-	}
-	snprintf(j->name, sizeof(j->name), "%s", spec->name);
+		return error_errno(e, r, "%s", spec->name);
 	j->callback = callback;
 	j->userdata = userdata;
-	j->scopes = s;
-	r = sd_bus_call_async(s->bus, &j->call, m, on_started, j, 0);
-	sd_bus_message_unref(m);
+	r = ask_start(j);
 	if (r < 0) {
 		job_free(j);
 		return error_errno(e, r, "systemd cannot be asked for %s", spec->name);

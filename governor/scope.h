@@ -21,7 +21,9 @@
 
 struct scopes; /* the connection and the jobs under way */
 
-/* @r is 0 once the scope is active, or a negative errno with a sentence. */
+/* @r is 0 once the scope is active and -EINPROGRESS when systemd took too long to say so: the
+ * caller need not wait, but a last call follows once it is known what became of it. Any other
+ * negative errno: there is no scope. Both come with a sentence. */
 typedef void (*scope_callback)(void *userdata, int r, const struct error *e);
 
 /* Connects to the system bus and joins @event. */
@@ -34,7 +36,8 @@ struct scope_spec {
 	const struct limits *limits;
 };
 
-/* Starts a scope; @callback comes once, later, unless scope_forget() was called. */
+/* Starts a scope; @callback comes later, unless scope_forget() was called. Until its last call the
+ * process must not be reaped: systemd may look at its number any time. */
 int scope_start(struct scopes *s, const struct scope_spec *spec, scope_callback callback,
 		void *userdata, struct error *e);
 

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A scope with limits that stays: the slice that it is in keeps its controllers switched on,
+ * without which every start of a guest's scope would have to switch them on and off again.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "governor/holder.h"
+#include "governor/profile.h"
+#include "governor/scope.h"
+
+struct pin {
+	struct holder holder;	   /* pid 0: there is none */
+	char name[SCOPE_NAME_MAX]; /* of the last one */
+	unsigned int count;	   /* so far */
+};
+
+/* Starts the pin of the profile's slice if there is none. A failure is written to the journal and
+ * harms no guest; another call is another try. */
+void pin_keep(struct pin *p, struct scopes *s, const struct profile *profile);
+
+/* The scope @name is gone. Was it the pin? */
+bool pin_lost(struct pin *p, struct scopes *s, const char *name);
+
+/* Ends its process; systemd takes the scope away. */
+void pin_stop(struct pin *p);
