@@ -128,25 +128,6 @@ def dying_cgroups():
     return int(text.split("nr_dying_descendants")[1].split()[0])
 
 
-def test_two_hundred_in_a_row():
-    """200 runs leave nothing: no process, no scope, no descriptor, no memory of the daemon's."""
-    run("--", "true")
-    wait_until(lambda: not supervisors(), 5, "no supervisor")
-    rss, fds = daemon_state()
-    dying = dying_cgroups()
-    loop = "i=0; while [ $i -lt 200 ]; do harpe-gov run -- true || exit 1; i=$((i+1)); done"
-    with agent_directory() as d:
-        r = Result(as_agent(["sh", "-c", loop], cwd=d), timeout=600)
-    expect_equal(r.status, 0, r)
-    wait_until(lambda: not supervisors(), 5, "no supervisor")
-    rss_after, fds_after = daemon_state()
-    expect_equal(fds_after, fds, "descriptors of the daemon")
-    expect(rss_after <= rss + 512, f"the daemon grew from {rss} to {rss_after} KiB")
-    # A cgroup lingers as long as a page of the cache is booked on it; it must not be one per run.
-    wait_until(lambda: dying_cgroups() < dying + 20, 30,
-               f"cgroups vanish ({dying} were dying before, {dying_cgroups()} are after)")
-
-
 def test_sixteen_at_once():
     """16 at once: each has a uid of its own, and all end well."""
     with agent_directory() as d:
