@@ -54,6 +54,8 @@ const struct wire_field explanation_fields[] = {
 	EXPLANATION(5, WIRE_STRING, network),
 	WIRE_ORIGINS(32, struct explanation, origins),
 	WIRE_ORIGINS(64, struct explanation, ceiling_origins),
+	EXPLANATION(6, WIRE_BYTES, in_force),
+	WIRE_ORIGINS(96, struct explanation, above),
 };
 const size_t explanation_n_fields = ARRAY_SIZE(explanation_fields);
 

@@ -78,6 +78,8 @@ struct explanation {
 	char profile[PROFILE_NAME_MAX + 1];
 	char network[160];			       /* what the profile means, one sentence */
 	struct limit_origins origins, ceiling_origins; /* of limits and ceiling */
+	struct limits in_force;			       /* the smallest on the way up to the root */
+	struct limit_origins above; /* the cgroup that allows less than limits; "" = none */
 };
 
 enum guest_state { GUEST_WAITING, GUEST_STARTING, GUEST_RUNNING, GUEST_ENDING, GUEST_STATE_COUNT };

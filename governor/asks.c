@@ -278,6 +278,11 @@ static void ask_explain(struct run *r, const struct pair_ask *ask)
 		run_refuse(r, PAIR_EXPLAIN, &e);
 		return;
 	}
+	x->in_force = x->limits;
+	if (cgroup_lower(r->d->profile_path, &x->in_force, &x->above, &e) < 0) {
+		run_refuse(r, PAIR_EXPLAIN, &e);
+		return;
+	}
 	for (int i = 0; i < LIMIT_COUNT; i++) {
 		x->ceiling.value[i] = access_ceiling(c, a, (enum limit)i);
 		config_ceiling_origin(c, a, (enum limit)i, x->ceiling_origins.text[i],

@@ -253,8 +253,8 @@ static int refuse_limit(const struct cgroup *cg, const struct in_force *f, uint6
 			 below, f->file, have, want);
 }
 
-/* Compares one limit with what is to be in force, which becomes LIMIT_UNSET when this kernel has no
- * such thing and nobody needs it. */
+/* Compares one limit with what is to be in force, which becomes what is: LIMIT_UNSET when this
+ * kernel has no such thing and nobody needs it. */
 static int verify_limit(const struct cgroup *cg, const struct in_force *f, uint64_t *in_force,
 			struct error *e)
 {
@@ -269,7 +269,10 @@ static int verify_limit(const struct cgroup *cg, const struct in_force *f, uint6
 		return error_errno(e, r, "%s/%s: cannot be read back", cg->path, f->file);
 	if (f->limit == LIMIT_CPU)
 		want = cpu_as_written(want, cg->cpu_max);
-	return have == want ? 0 : refuse_limit(cg, f, have, want, e);
+	if (have != want)
+		return refuse_limit(cg, f, have, want, e);
+	*in_force = have; /* rounded, if at all */
+	return 0;
 }
 
 static int verify_own(const struct cgroup *cg, struct limits *in_force, struct error *e)
@@ -286,19 +289,14 @@ static int verify_own(const struct cgroup *cg, struct limits *in_force, struct e
 	return cgroup_io_verify(cg->guest_fd, cg->path, in_force, e);
 }
 
-/* What is in force so far, and why. */
-struct found {
-	struct limits *limits;
-	struct limit_origins *origins;
-};
-
-/* Lowers @found to what the directory @dirfd allows; only a file that is not there limits nothing.
- * The scope itself, of which @path is NULL, has what was asked for, but for rounding. */
-static int lower_to(int dirfd, const char *path, const struct found *found)
+/* Lowers @limits to what the directory @dirfd, which is @path, allows; only a file that is not
+ * there limits nothing. */
+static int lower_to(int dirfd, const char *path, struct limits *limits,
+		    struct limit_origins *origins)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		const struct in_force *f = &files[i];
-		uint64_t have, *limit = &found->limits->value[f->limit];
+		uint64_t have, *limit = &limits->value[f->limit];
 		int r = f->bounds_below ? read_limit(dirfd, f, &have) : -ENOENT;
 
 		if (r < 0 && r != -ENOENT)
@@ -306,25 +304,24 @@ static int lower_to(int dirfd, const char *path, const struct found *found)
 		if (r < 0 || have >= *limit)
 			continue;
 		*limit = have;
-		if (path)
-			snprintf(found->origins->text[f->limit], ORIGIN_TEXT_MAX, "%s", path);
+		snprintf(origins->text[f->limit], ORIGIN_TEXT_MAX, "%s", path);
 	}
 	return 0;
 }
 
-/* From the scope up to, and without, the root, which has no limits. */
-static int lower_to_path(const struct cgroup *cg, const struct found *found, struct error *e)
+/* Up to, and without, the root, which has no limits. */
+int cgroup_lower(const char *path, struct limits *limits, struct limit_origins *origins,
+		 struct error *e)
 {
-	char path[512];
+	char at[512];
 
-	for (snprintf(path, sizeof(path), "%s", cg->path); strlen(path) > strlen(CGROUP_ROOT);
-	     *strrchr(path, '/') = '\0') {
-		_cleanup_close_ int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		bool own = strcmp(path, cg->path) == 0;
-		int r = fd < 0 ? -errno : lower_to(fd, own ? NULL : path, found);
+	for (snprintf(at, sizeof(at), "%s", path); strlen(at) > strlen(CGROUP_ROOT);
+	     *strrchr(at, '/') = '\0') {
+		_cleanup_close_ int fd = open(at, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		int r = fd < 0 ? -errno : lower_to(fd, at, limits, origins);
 
 		if (r < 0)
-			return error_errno(e, r, "%s: its limits cannot be read", path);
+			return error_errno(e, r, "%s: its limits cannot be read", at);
 	}
 	return 0;
 }
@@ -333,7 +330,6 @@ int cgroup_verify(const struct cgroup *cg, const struct limits *asked, struct li
 		  struct limit_origins *origins, struct error *e)
 {
 	struct limits in_force = *asked;
-	struct found found = { &in_force, origins };
 	char group[8];
 	int r = verify_own(cg, &in_force, e);
 
@@ -342,7 +338,7 @@ int cgroup_verify(const struct cgroup *cg, const struct limits *asked, struct li
 	if (read_file_at(cg->guest_fd, "memory.oom.group", group, sizeof(group)) < 0 ||
 	    strcmp(group, "1") != 0)
 		return error_set(e, -ESTALE, "%s/guest/memory.oom.group: is not 1", cg->path);
-	r = lower_to_path(cg, &found, e);
+	r = cgroup_lower(cg->path, &in_force, origins, e);
 	if (r == 0)
 		*ret_in_force = in_force;
 	return r;

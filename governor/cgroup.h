@@ -46,6 +46,11 @@ int cgroup_throttle(struct cgroup *cg, struct error *e);
 int cgroup_verify(const struct cgroup *cg, const struct limits *asked, struct limits *ret_in_force,
 		  struct limit_origins *origins, struct error *e);
 
+/* Lowers *limits to what the cgroup @path and those above it allow; *origins becomes the path of
+ * those that do. */
+int cgroup_lower(const char *path, struct limits *limits, struct limit_origins *origins,
+		 struct error *e);
+
 /* Is @pid in guest/? 0 or -ESTALE. */
 int cgroup_verify_member(const struct cgroup *cg, pid_t pid, struct error *e);
 

@@ -84,6 +84,19 @@ static void print_table(const struct table *t)
 	}
 }
 
+/* A cgroup above may allow less than what would be asked for. */
+static void print_above(const struct explanation *x)
+{
+	char shown[32];
+
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		if (x->above.text[i][0])
+			printf("\n%s: %s allows no more than %s, which would be in force.\n",
+			       limit_table[i].name, x->above.text[i],
+			       unit_format(limit_table[i].unit, x->in_force.value[i], shown,
+					   sizeof(shown)));
+}
+
 int explain(const char *socket, const struct request *q, struct error *e)
 {
 	struct explanation x = { .access = "" };
@@ -96,6 +109,7 @@ int explain(const char *socket, const struct request *q, struct error *e)
 	for (int i = 0; i < LIMIT_COUNT; i++)
 		fill_row(t.cell[i + 1], &x, (enum limit)i);
 	print_table(&t);
+	print_above(&x);
 	printf("\nYou fall under [%s]. Network profile %s: %s.\n", x.access, x.profile, x.network);
 	return 0;
 }

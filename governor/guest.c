@@ -146,7 +146,7 @@ static void describe(struct guest *g)
 	memcpy(r->profile, g->grant.profile, sizeof(r->profile));
 	r->uid = g->grant.uid;
 	r->caller_uid = g->grant.caller_uid;
-	r->limits = r->asked = g->grant.limits;
+	r->asked = g->grant.limits;
 	r->origins = g->grant.origins;
 }
 

@@ -138,6 +138,30 @@ static void tells_what_cannot_be_read_back(void **state)
 	assert_mentions(e.text, "P/io.max: cannot be read back", "", "");
 }
 
+/* Every disk that this host has must be in the text; there may be none. */
+static void finds_disks_that_are_not_bounded(void **state)
+{
+	char dir[] = "/tmp/harpe-gov-test-io-XXXXXX";
+	struct limits limits = unbounded;
+	struct error e = ERROR_NULL;
+	int dirfd, r;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	dirfd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	limits.value[LIMIT_IO_WRITE] = 65536;
+	put(dirfd, "io.max", "999:999 rbps=max wbps=65536 riops=max wiops=max\n");
+	r = cgroup_io_verify(dirfd, "P", &limits, &e);
+	assert_int_equal(unlinkat(dirfd, "io.max", 0), 0);
+	close(dirfd);
+	assert_int_equal(rmdir(dir), 0);
+	if (r == 0)
+		skip(); /* a host without disks */
+	assert_int_equal(r, -ESTALE);
+	assert_mentions(e.text, "P/io.max: disk ", "", "");
+	assert_mentions(e.text, ": wbps is max where 65536 was set", "", "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +172,7 @@ int main(void)
 		cmocka_unit_test(reads_files),
 		cmocka_unit_test(leaves_the_unbounded_alone),
 		cmocka_unit_test(tells_what_cannot_be_read_back),
+		cmocka_unit_test(finds_disks_that_are_not_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -174,7 +174,12 @@ def test_refusal_names_the_ceiling():
 def test_explain():
     """--explain names the origin of every value and of every ceiling, and what the kernel is told."""
     with configuration("[defaults]\npids = 99\n[access]\ncpu = 200%\n"):
-        r = Result(as_agent(["harpe-gov", "run", "--explain", "--io-write=1M"]))
+        sh("systemctl set-property --runtime harpe-drop.slice TasksMax=77")
+        try:
+            r = Result(as_agent(["harpe-gov", "run", "--explain", "--io-write=1M"]))
+        finally:
+            sh("systemctl set-property --runtime harpe-drop.slice TasksMax=infinity")
+    expect(f"pids: {SLICE} allows no more than 77, which would be in force." in r.stdout.decode(), r)
     rows = {line.split()[0]: line.split() for line in r.stdout.decode().splitlines() if line}
     expect_equal(rows["pids"], ["pids", "99", f"{DROP_IN}:2", "1024", "built", "in", "pids.max=99"],
                  r)
@@ -267,6 +272,21 @@ def test_sweep_writes_what_it_found():
 def test_sweep_after_the_daemon_alone():
     """The daemon dies alone: the supervisor's own report, if it came to one, or what was noted."""
     lost(lambda daemon: os.kill(daemon, signal.SIGKILL))
+
+
+def test_supervisor_lost():
+    """The supervisor dies alone: the daemon's entry has the counters that it left."""
+    with agent_directory() as d:
+        p = start_run("--name", "victim", "--memory=64M", "--", "sleep", "600", cwd=d)
+        row = wait_running("victim")
+        (pid,) = supervisors()
+        os.kill(pid, signal.SIGKILL)
+        p.communicate()
+    wait_until(lambda: entries("HARPE_RUN=" + row["id"]), 10, "the entry")
+    (entry,) = entries("HARPE_RUN=" + row["id"])
+    expect_equal((entry["HARPE_ENDED"], entry["HARPE_NAME"]), ("governor-lost", "victim"), entry)
+    expect(int(entry["HARPE_CPU_USAGE_USEC"]) > 0 and int(entry["HARPE_PIDS_PEAK"]) > 0, entry)
+    expect("HARPE_GUEST_RAN" not in entry, entry)
 
 
 def test_no_ledger_after_runs():
