@@ -279,7 +279,8 @@ static void ask_explain(struct run *r, const struct pair_ask *ask)
 		return;
 	}
 	x->in_force = x->limits;
-	if (cgroup_lower(r->d->profile_path, &x->in_force, &x->above, &e) < 0) {
+	if (cgroup_lower(r->d->slices[profile_index(profile)].path, &x->in_force, &x->above, &e) <
+	    0) {
 		run_refuse(r, PAIR_EXPLAIN, &e);
 		return;
 	}

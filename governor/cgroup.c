@@ -399,6 +399,7 @@ int cgroup_kill(struct cgroup *cg, int timeout_ms, struct error *e)
 	if (cg->guest_fd < 0)
 		return 0;
 	lift_cpu(cg, NULL); /* it dies all the same, only later */
+	cgroup_io_lift(cg->guest_fd);
 	r = write_file_at(cg->guest_fd, "cgroup.kill", "1");
 	if (r == 0)
 		r = wait_empty(cg, timeout_ms);
@@ -411,6 +412,10 @@ int cgroup_kill(struct cgroup *cg, int timeout_ms, struct error *e)
 
 void cgroup_kill_scope(int dirfd)
 {
+	_cleanup_close_ int guest = openat(dirfd, "guest", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (guest >= 0)
+		cgroup_io_lift(guest);
 	write_file_at(dirfd, "cpu.max", "max");
 	write_file_at(dirfd, "cgroup.kill", "1");
 }

@@ -9,7 +9,8 @@
  *
  * The scope is delegated, so everything below it is ours. cpu.max of the scope itself is systemd's,
  * with one exception: it is lifted while nothing of the guest runs (set-up) and for the kill, since
- * a throttled process takes seconds to die; in between stands exactly what systemd wrote.
+ * a throttled process takes seconds to die; in between stands exactly what systemd wrote. io.max is
+ * lifted for the kill as well.
  */
 #pragma once
 

@@ -232,6 +232,21 @@ int cgroup_io_bound(int dirfd, const char *path, const struct limits *limits, st
 	return is_bound(&b) ? each_disk(bound_disk, &b, e) : 0;
 }
 
+void cgroup_io_lift(int dirfd)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (read_text(dirfd, "io.max", &text) < 0)
+		return;
+	for (const char *line = text; line && *line; line = next_line(line)) {
+		char order[64];
+
+		snprintf(order, sizeof(order), "%.*s rbps=max wbps=max", (int)strcspn(line, " \n"),
+			 line);
+		write_file_at(dirfd, "io.max", order); /* it dies all the same, only later */
+	}
+}
+
 int cgroup_io_verify(int dirfd, const char *path, const struct limits *limits, struct error *e)
 {
 	_cleanup_free_ char *text = NULL;

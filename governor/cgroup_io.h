@@ -20,6 +20,10 @@ int cgroup_io_bound(int dirfd, const char *path, const struct limits *limits, st
 /* Reads it back: -ESTALE names the disk that is not bounded as asked. */
 int cgroup_io_verify(int dirfd, const char *path, const struct limits *limits, struct error *e);
 
+/* Takes all bounds away: a process that waits for a throttled disk does not even die before its
+ * turn comes, and that can be hours. */
+void cgroup_io_lift(int dirfd);
+
 /* The smallest bandwidth (LIMIT_IO_READ, LIMIT_IO_WRITE) that io.max below @dirfd gives any disk.
  */
 int cgroup_io_smallest(int dirfd, enum limit limit, uint64_t *ret);

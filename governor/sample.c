@@ -30,13 +30,17 @@ static int arm(const struct sampler *s)
 	return timerfd_settime(s->timer, 0, &t, NULL) < 0 ? -errno : 0;
 }
 
-/* Reading is what makes poll(2) wait for the next change. */
-static void read_events(const struct sampler *s)
+/* Reading is what makes poll(2) wait for the next change. 1 = there was a kill. */
+static int read_events(const struct sampler *s)
 {
 	char text[512];
+	uint64_t kills;
+	ssize_t n = s->events < 0 ? -1 : pread(s->events, text, sizeof(text) - 1, 0);
 
-	if (s->events >= 0 && pread(s->events, text, sizeof(text), 0) < 0)
-		return; /* the cgroup is gone: so is the guest */
+	if (n < 0)
+		return 0; /* the cgroup is gone: so is the guest */
+	text[n] = '\0';
+	return keyed_u64(text, "oom_kill", &kills) == 0 && kills > 0;
 }
 
 int sampler_start(struct sampler *s, const struct cgroup *cgroup, struct report *report)
@@ -68,8 +72,8 @@ void sampler_tick(struct sampler *s)
 	arm(s); /* at worst it is not looked at again */
 }
 
-void sampler_hit(struct sampler *s)
+int sampler_hit(struct sampler *s)
 {
 	cgroup_sample_memory(s->cgroup, s->report);
-	read_events(s);
+	return read_events(s);
 }

@@ -29,5 +29,6 @@ void sampler_close(struct sampler *s);
 /* The timer fired: looks, and sets it again. */
 void sampler_tick(struct sampler *s);
 
-/* The limit was hit: looks. */
-void sampler_hit(struct sampler *s);
+/* The limit was hit: looks. Returns 1 when the kernel has killed for it: the first process may wait
+ * for a throttled disk, and so not be dead for long. */
+int sampler_hit(struct sampler *s);

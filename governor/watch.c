@@ -157,15 +157,17 @@ enum {
 	P_COUNT
 };
 
-static void sample(struct sampler *s, struct pollfd *tick, struct pollfd *hit)
+/* 1 = the kernel has killed the guest for its memory. */
+static int sample(struct sampler *s, struct pollfd *tick, struct pollfd *hit)
 {
 	if (tick->revents) {
 		sampler_tick(s);
 		hit->fd = s->events;
 	} else if (hit->revents) {
-		sampler_hit(s);
 		hit->fd = -1; /* once between two ticks: a reader of files hits it all the time */
+		return sampler_hit(s);
 	}
+	return 0;
 }
 
 static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct sampler *s,
@@ -189,7 +191,8 @@ static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct 
 				continue;
 			return ENDED_GOVERNOR_LOST;
 		}
-		sample(s, &p[P_SAMPLE], &p[P_MEMORY]);
+		if (sample(s, &p[P_SAMPLE], &p[P_MEMORY]))
+			return ENDED_MEMORY;
 		if (p[P_CONTROL].revents & POLLIN && has_message(w->control))
 			return ENDED_SETUP_FAILED;
 		if (p[P_CONTROL].revents) { /* closed: the command runs, or its process is dead */

@@ -138,6 +138,28 @@ static void tells_what_cannot_be_read_back(void **state)
 	assert_mentions(e.text, "P/io.max: cannot be read back", "", "");
 }
 
+/* The last of the lines that were written to a file which is none of the kernel's. */
+static void lifts_what_is_bounded(void **state)
+{
+	char dir[] = "/tmp/harpe-gov-test-io-XXXXXX", text[256];
+	int dirfd;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	dirfd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cgroup_io_lift(dirfd);
+	put(dirfd, "io.max", "");
+	cgroup_io_lift(dirfd);
+	assert_int_equal(read_file_at(dirfd, "io.max", text, sizeof(text)), 0);
+	put(dirfd, "io.max", "8:0 rbps=1\n254:16 rbps=max wbps=5\n");
+	cgroup_io_lift(dirfd);
+	assert_true(read_file_at(dirfd, "io.max", text, sizeof(text)) > 0);
+	assert_int_equal(strncmp(text, "254:16 rbps=max wbps=max", 24), 0);
+	assert_int_equal(unlinkat(dirfd, "io.max", 0), 0);
+	close(dirfd);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 /* Every disk that this host has must be in the text; there may be none. */
 static void finds_disks_that_are_not_bounded(void **state)
 {
@@ -172,6 +194,7 @@ int main(void)
 		cmocka_unit_test(reads_files),
 		cmocka_unit_test(leaves_the_unbounded_alone),
 		cmocka_unit_test(tells_what_cannot_be_read_back),
+		cmocka_unit_test(lifts_what_is_bounded),
 		cmocka_unit_test(finds_disks_that_are_not_bounded),
 	};
 

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 
+#include "common/report.h"
 #include "common/request.h"
 #include "common/wire.h"
 
@@ -437,6 +438,9 @@ static void tables_are_sound(void **state)
 	check_table(request_fields, request_n_fields);
 	check_table(answer_fields, answer_n_fields);
 	check_table(guest_row_fields, guest_row_n_fields);
+	check_table(signal_fields, signal_n_fields);
+	check_table(explanation_fields, explanation_n_fields);
+	check_table(report_fields, report_n_fields);
 }
 
 int main(void)

@@ -142,7 +142,7 @@ def test_explain():
     expect_equal(r.status, 0, r)
     text = r.stdout.decode()
     for words in ("memory.max=104857600", "--memory", "cpu.max=\"50000 100000\"", "pids.max=128",
-                  "[defaults]", "[access]"):
+                  "built in", "[access]"):
         expect(words in text, words, text)
     expect_equal(scopes(), [])
     r = Result(start_run("--explain", "--memory", "1T", cwd="/"))

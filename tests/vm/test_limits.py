@@ -101,6 +101,21 @@ def test_io_read():
     bounded("read")
 
 
+def test_io_kill():
+    """A guest that waits for a throttled disk dies at once: the bound is lifted for the kill."""
+    with agent_directory(0o777) as d:
+        slow = ["dd", "if=/dev/zero", "of=file", "bs=1M", "count=8", "oflag=direct"]
+        r = run("--io-write=4K", "--time=3s", "--", *slow, cwd=d)
+        expect_equal((r.status, r.report["ended"]), (124, "wall-clock"), r)
+        p = start_run("--name", "slow", "--io-write=4K", "--", *slow, cwd=d)
+        cgroup = guest_cgroup("slow") if wait_running("slow") else None
+        time.sleep(2)  # until its first block waits
+        (pid,) = (cgroup / "cgroup.procs").read_text().split()
+        os.kill(supervisors()[0], signal.SIGKILL)
+        wait_until(lambda: not os.path.exists(f"/proc/{pid}"), 5, "the guest is gone")
+        p.communicate()
+
+
 def test_io_weight():
     """--io-weight is the scope's, among the other guests; more than the ceiling is refused."""
     with agent_directory() as d:
