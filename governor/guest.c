@@ -40,7 +40,7 @@ struct guest {
 	struct terminal terminal;
 	struct network network;
 	pid_t child;
-	int pidfd, control;
+	int pidfd, control, holder;
 	enum ended ended; /* so far: why the set-up did not succeed */
 	uint64_t wall_usec;
 };
@@ -133,9 +133,11 @@ static int get_scope(struct guest *g, struct error *e)
 	memcpy(ask.start.name, g->call->request->name, sizeof(ask.start.name));
 	memcpy(ask.start.command, g->call->request->command, sizeof(ask.start.command));
 	r = ask_daemon(g, &ask, &reply, e);
-	if (r == 0)
-		g->grant = reply.grant;
-	return r;
+	if (r < 0)
+		return r;
+	g->grant = reply.grant;
+	g->holder = (int)syscall(SYS_pidfd_open, g->grant.holder, 0);
+	return g->holder < 0 ? error_errno(e, -errno, "the scope's own process") : 0;
 }
 
 static void describe(struct guest *g)
@@ -330,6 +332,7 @@ static enum ended run(struct guest *g, struct error *e)
 		.control = g->control,
 		.client = g->call->client,
 		.daemon = g->call->daemon,
+		.holder = g->holder,
 		.parent = g->call->parent,
 		.terminal = &g->terminal,
 		.cgroup = &g->cgroup,
@@ -440,6 +443,7 @@ static void end(struct guest *g, struct error *e)
 	network_close(&g->network);
 	close_fd(&g->pidfd);
 	close_fd(&g->control);
+	close_fd(&g->holder);
 }
 
 void guest_run(const struct guest_call *call, struct report *ret)
@@ -453,6 +457,7 @@ void guest_run(const struct guest_call *call, struct report *ret)
 		.network = NETWORK_NULL,
 		.pidfd = -1,
 		.control = -1,
+		.holder = -1,
 		.ended = ENDED_SETUP_FAILED,
 	};
 	struct error e = ERROR_NULL;

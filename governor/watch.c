@@ -152,6 +152,7 @@ enum {
 	P_DAEMON,
 	P_PARENT,
 	P_CLIENT,
+	P_HOLDER,
 	P_SAMPLE,
 	P_MEMORY,
 	P_COUNT
@@ -181,6 +182,7 @@ static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct 
 		[P_DAEMON] = { .fd = w->daemon, .events = POLLIN },
 		[P_PARENT] = { .fd = w->parent, .events = POLLIN },
 		[P_CLIENT] = { .fd = w->client, .events = POLLRDHUP }, /* signals wait for exec */
+		[P_HOLDER] = { .fd = w->holder, .events = POLLIN },
 		[P_SAMPLE] = { .fd = s->timer, .events = POLLIN },
 		[P_MEMORY] = { .fd = s->events, .events = POLLPRI },
 	};
@@ -205,6 +207,8 @@ static enum ended wait_for_end(const struct watch *w, int wall, int cpu, struct 
 			return ENDED_EXITED;
 		if (p[P_DAEMON].revents)
 			return daemon_says(w->daemon);
+		if (p[P_HOLDER].revents)
+			return ENDED_KILLED;
 		if (p[P_WALL].revents)
 			return ENDED_WALL_CLOCK;
 		if (p[P_CPU].revents && check_cpu(w, cpu))

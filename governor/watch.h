@@ -13,7 +13,9 @@ struct watch {
 	int pidfd;	    /* the guest's first process: gets the signals that the client sends */
 	int control;	    /* to it: a message means that execve(2) failed */
 	int client, daemon; /* the two whose end is the guest's end */
-	int parent;	    /* pidfd whose end is the guest's end as well, or -1 */
+	int holder; /* pidfd of the process that holds the scope: it is dead when that was stopped,
+		       long before a guest that waits for a throttled disk is */
+	int parent; /* pidfd whose end is the guest's end as well, or -1 */
 	struct terminal *terminal; /* its master is the client's once the command runs */
 	const struct cgroup *cgroup;
 	struct report *report;	      /* gets what the memory is made of */

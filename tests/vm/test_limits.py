@@ -107,6 +107,13 @@ def test_io_kill():
         slow = ["dd", "if=/dev/zero", "of=file", "bs=1M", "count=8", "oflag=direct"]
         r = run("--io-write=4K", "--time=3s", "--", *slow, cwd=d)
         expect_equal((r.status, r.report["ended"]), (124, "wall-clock"), r)
+        p = start_run("--name", "slow", "--report", d + "/r.json", "--io-write=4K", "--", *slow,
+                      cwd=d)
+        row = wait_running("slow")
+        time.sleep(2)  # until its first block waits
+        sh(f"systemctl stop harpe-{row['id']}.scope")
+        r = Result(p, d + "/r.json", timeout=10)
+        expect_equal(r.report["ended"], "killed", r)
         p = start_run("--name", "slow", "--io-write=4K", "--", *slow, cwd=d)
         cgroup = guest_cgroup("slow") if wait_running("slow") else None
         time.sleep(2)  # until its first block waits
@@ -135,7 +142,7 @@ def test_io_missing():
     """Without an io controller: an error for who asks for it, nothing for others."""
     path = pathlib.Path("/run/systemd/system/harpe.slice.d/no-io.conf")
     with drop_in(path, "[Slice]\nDisableControllers=io\n", "systemctl stop harpe-gov.service",
-                 "systemctl stop harpe-drop.slice harpe.slice",
+                 "systemctl stop harpe-drop.slice harpe-isolated.slice harpe.slice",
                  "systemctl daemon-reload", "systemctl start harpe-gov.service"):
         wait_ready()
         expect("io" not in (SLICE / "cgroup.controllers").read_text().split())
@@ -168,13 +175,13 @@ def test_origins():
         expect_equal(d["cpu_usec_per_sec"]["origin"], "built in")
         expect_equal(d["cpu_time_usec"],
                      {"asked": "max", "effective": "max", "origin": "built in"})
-    sh("systemctl set-property --runtime harpe-drop.slice MemoryMax=96M")
+    sh(f"systemctl set-property --runtime {SLICE.name} MemoryMax=96M")
     try:
         d = details("--memory=128M")
         expect_equal(d["memory_bytes"],
                      {"asked": 128 * MIB, "effective": 96 * MIB, "origin": str(SLICE)})
     finally:
-        sh("systemctl set-property --runtime harpe-drop.slice MemoryMax=infinity")
+        sh(f"systemctl set-property --runtime {SLICE.name} MemoryMax=infinity")
 
 
 def test_refusal_names_the_ceiling():
@@ -189,11 +196,11 @@ def test_refusal_names_the_ceiling():
 def test_explain():
     """--explain names the origin of every value and of every ceiling, and what the kernel is told."""
     with configuration("[defaults]\npids = 99\n[access]\ncpu = 200%\n"):
-        sh("systemctl set-property --runtime harpe-drop.slice TasksMax=77")
+        sh(f"systemctl set-property --runtime {SLICE.name} TasksMax=77")
         try:
             r = Result(as_agent(["harpe-gov", "run", "--explain", "--io-write=1M"]))
         finally:
-            sh("systemctl set-property --runtime harpe-drop.slice TasksMax=infinity")
+            sh(f"systemctl set-property --runtime {SLICE.name} TasksMax=infinity")
     expect(f"pids: {SLICE} allows no more than 77, which would be in force." in r.stdout.decode(), r)
     rows = {line.split()[0]: line.split() for line in r.stdout.decode().splitlines() if line}
     expect_equal(rows["pids"], ["pids", "99", f"{DROP_IN}:2", "1024", "built", "in", "pids.max=99"],
@@ -216,9 +223,11 @@ def test_memory_kinds():
                    "f = open('big', 'rb', 0)\nwhile f.read(1 << 20): pass", cwd=d)
         files = run("--memory=64M", "--", "sh", "-c",
                     "dd if=/dev/zero of=/tmp/x bs=1M count=30 && sleep 2")
-    for r in (touch, read, files):
+        quick = run("--memory=64M", "--", "true")
+    for r in (touch, read, files, quick):
         expect_equal((r.status, r.report["ended"]), (0, "exited"), r)
         expect(r.report["memory"]["peak_bytes"] > 0, r)
+    expect(quick.report["memory"]["anon_bytes"] != 0, "not seen alive is not 0", quick)
     memory = touch.report["memory"]
     expect(40 * MIB <= memory["anon_bytes"] < 64 * MIB, touch)
     expect(memory["peak_bytes"] <= 65 * MIB, touch)
@@ -247,7 +256,7 @@ def test_journal_entry():
     r = run("--name=hog", "--memory=16M", "--", "python3", "-c", "a = bytearray(64 << 20)")
     expect_equal(r.report["ended"], "memory", r)
     (entry,) = entries("HARPE_ENDED=memory", "HARPE_RUN=" + r.report["id"])
-    for field, value in (("NAME", "hog"), ("CALLER_UID", "1000"), ("PROFILE", "drop"),
+    for field, value in (("NAME", "hog"), ("CALLER_UID", "1000"), ("PROFILE", "isolated"),
                          ("UID", str(r.report["uid"])), ("LIMITS_MEMORY_BYTES", str(16 * MIB)),
                          ("LIMIT_DETAILS_MEMORY_BYTES_ORIGIN", "request"),
                          ("LIMITS_CPU_TIME_USEC", "max"),
@@ -269,7 +278,7 @@ def lost(kill):
     found = entries("HARPE_RUN=" + row["id"])
     expect_equal(len(found), 1, found)
     for field, value in (("ENDED", "governor-lost"), ("NAME", "victim"), ("CALLER_UID", "1000"),
-                         ("UID", str(row["uid"])), ("COMMAND", "sleep 600"), ("PROFILE", "drop"),
+                         ("UID", str(row["uid"])), ("COMMAND", "sleep 600"), ("PROFILE", "isolated"),
                          ("LIMIT_DETAILS_MEMORY_BYTES_ASKED", str(64 * MIB))):
         expect_equal(found[0].get("HARPE_" + field), value, field, found)
     expect(int(found[0]["HARPE_STARTED_USEC"]) > 0, found)
