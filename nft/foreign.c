@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "nft/foreign.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
@@ -11,6 +12,7 @@
 #include <libnftnl/common.h>
 
 #include "common/fd.h"
+#include "nft/build.h"
 #include "nft/channel.h"
 #include "nft/commit.h"
 #include "nft/live.h"
@@ -120,6 +122,47 @@ struct foreign_chain *foreign_find_chain(struct foreign *f, size_t table, const 
 struct foreign_set *foreign_find_set(struct foreign *f, size_t table, const char *name)
 {
 	FIND(f->sets, f->n_sets, f->last_set);
+}
+
+/* ---- order ---- */
+
+/* The kernel compares intervals byte by byte, whatever they are made of. */
+static bool has_host_words(const struct foreign_set *s)
+{
+	return !(s->flags & NFT_SET_INTERVAL) &&
+	       (s->key_type == NFT_TYPE_UID || s->key_type == NFT_TYPE_CGROUPSV2) && htons(1) != 1;
+}
+
+int foreign_compare_keys(const struct foreign_set *s, struct nest a, struct nest b)
+{
+	const uint8_t *x = a.data, *y = b.data;
+	int r = 0;
+
+	if (a.len != b.len)
+		return a.len < b.len ? -1 : 1;
+	if (!has_host_words(s))
+		return a.len ? memcmp(x, y, a.len) : 0;
+	for (size_t i = a.len; i-- > 0 && r == 0;)
+		r = x[i] - y[i];
+	return r;
+}
+
+static int compare_elements(const void *a, const void *b, void *set)
+{
+	const struct foreign_element *x = a, *y = b;
+	int r = foreign_compare_keys(set, x->key, y->key);
+	int x_ends = (x->flags & NFT_SET_ELEM_INTERVAL_END) != 0;
+	int y_ends = (y->flags & NFT_SET_ELEM_INTERVAL_END) != 0;
+
+	return r != 0 ? r : y_ends - x_ends;
+}
+
+void foreign_sort(struct foreign *f)
+{
+	for (size_t i = 0; i < f->n_sets; i++)
+		if (f->sets[i].n_elements > 1)
+			qsort_r(f->sets[i].elements, f->sets[i].n_elements,
+				sizeof(*f->sets[i].elements), compare_elements, &f->sets[i]);
 }
 
 /* ---- messages -> objects ---- */
@@ -367,6 +410,7 @@ static int read_once(struct channel *ch, struct foreign *ret, struct error *e)
 		return r;
 	if (torn || before != after)
 		return 1;
+	foreign_sort(&f);
 	*ret = f;
 	f = FOREIGN_NULL;
 	return 0;
@@ -403,6 +447,7 @@ int foreign_of_ruleset(const struct ruleset *wanted, struct foreign *ret)
 		if (r < 0 && r != -EBADMSG)
 			return r;
 	}
+	foreign_sort(&f);
 	*ret = f;
 	f = FOREIGN_NULL;
 	return 0;

@@ -60,8 +60,8 @@ struct foreign_set {
 	const char *name;
 	uint32_t flags; /* NFT_SET_... */
 	uint32_t key_type, key_len, data_type, data_len;
-	struct nest raw; /* NFTA_SET_... */
-	struct foreign_element *elements;
+	struct nest raw;		  /* NFTA_SET_... */
+	struct foreign_element *elements; /* ascending: see foreign_sort() */
 	size_t n_elements;
 };
 
@@ -87,6 +87,13 @@ int foreign_read(struct foreign *ret, struct error *e);
 int foreign_of_ruleset(const struct ruleset *wanted, struct foreign *ret);
 
 void foreign_free(struct foreign *f);
+
+/* Sorts the elements of all sets by key, as numbers where the kernel compares host words; an
+ * interval's end comes before a start at the same place. What was read is sorted already. */
+void foreign_sort(struct foreign *f);
+
+/* Negative, 0 or positive, in the same order. */
+int foreign_compare_keys(const struct foreign_set *s, struct nest a, struct nest b);
 
 /* Takes one message (NFT_MSG_NEW...) into @f (a struct foreign), whatever it is. -EBADMSG: what it
  * belongs to is not there, or it has no name. -ENOMEM, -E2BIG. */
