@@ -431,26 +431,47 @@ int foreign_read(struct foreign *ret, struct error *e)
 
 /* ---- what is wanted ---- */
 
-/* The first two messages make room: see commit_build_replace(). */
-int foreign_of_ruleset(const struct ruleset *wanted, struct foreign *ret)
+/* The messages that make room, and begin the batch, are not for us. */
+static int take_all(struct foreign *f, const struct transaction *t)
 {
-	_cleanup_(transaction_free) struct transaction t = TRANSACTION_NULL;
-	_cleanup_(foreign_free) struct foreign f = FOREIGN_NULL;
-	struct channel ch = CHANNEL_NULL;
-
-	if (transaction_begin(&t, &ch, "wanted") < 0 || commit_build_replace(&t, wanted) < 0)
-		return -ENOMEM;
-	for (size_t i = 0; i < t.n_items; i++) {
-		const struct nlmsghdr *nlh = (const void *)(t.buf + t.items[i].offset);
-		int r = foreign_take(nlh, &f);
+	for (size_t i = 0; i < t->n_items; i++) {
+		const struct nlmsghdr *nlh = (const void *)(t->buf + t->items[i].offset);
+		int r = foreign_take(nlh, f);
 
 		if (r < 0 && r != -EBADMSG)
 			return r;
 	}
-	foreign_sort(&f);
-	*ret = f;
-	f = FOREIGN_NULL;
+	foreign_sort(f);
 	return 0;
+}
+
+static int put_ruleset(struct foreign *f, const struct ruleset *wanted)
+{
+	_cleanup_(transaction_free) struct transaction t = TRANSACTION_NULL;
+	struct channel ch = CHANNEL_NULL;
+	int r = transaction_begin(&t, &ch, "wanted");
+
+	if (r == 0)
+		r = commit_build_replace(&t, wanted);
+	return r < 0 ? r : take_all(f, &t);
+}
+
+int foreign_put_wanted(struct foreign *f, const struct firewall_policy *policy, struct error *e)
+{
+	_cleanup_(ruleset_free) struct ruleset wanted = RULESET_NULL;
+	struct foreign_table *old = foreign_find_table(f, NFPROTO_INET, FIREWALL_TABLE);
+	int r = firewall_policy_check(policy, e);
+
+	if (r < 0)
+		return r;
+	if (old) {
+		old->name = "";
+		old->flags |= NFT_TABLE_F_DORMANT;
+	}
+	r = ruleset_build(policy, 0, &wanted);
+	if (r == 0)
+		r = put_ruleset(f, &wanted);
+	return r < 0 ? error_errno(e, r, "cannot build the firewall") : 0;
 }
 
 /* ---- looking ---- */

@@ -83,8 +83,9 @@ struct foreign {
  * after). -EAGAIN: they kept changing. -E2BIG: more than is looked at. */
 int foreign_read(struct foreign *ret, struct error *e);
 
-/* The same shape for what is wanted. 0 or -ENOMEM. */
-int foreign_of_ruleset(const struct ruleset *wanted, struct foreign *ret);
+/* Puts the table that @policy wants in the place of the one that was read; that one stays behind it
+ * without a name and dormant. What points into @f may move. As firewall_policy_check(), -ENOMEM. */
+int foreign_put_wanted(struct foreign *f, const struct firewall_policy *policy, struct error *e);
 
 void foreign_free(struct foreign *f);
 

@@ -86,8 +86,10 @@ static void piece(struct printer *p, const char *format, ...)
 	va_end(ap);
 }
 
+/* It may load anything. */
 static void raw(struct printer *p, const struct foreign_expr *x)
 {
+	memset(p->words, 0, sizeof(p->words));
 	piece(p, "[ ");
 	print_name(p->f, x->name);
 	for (size_t i = 0; i < x->data.len; i++)

@@ -16,7 +16,6 @@
 
 static void what_is_wanted_has_the_same_shape(void **state)
 {
-	_cleanup_(ruleset_free) struct ruleset rs = RULESET_NULL;
 	_cleanup_(foreign_free) struct foreign f = FOREIGN_NULL;
 	struct foreign_chain *c;
 	struct foreign_set *s;
@@ -24,8 +23,7 @@ static void what_is_wanted_has_the_same_shape(void **state)
 	struct nest rest;
 
 	(void)state;
-	assert_int_equal(ruleset_build(&golden_policy, 0, &rs), 0);
-	assert_int_equal(foreign_of_ruleset(&rs, &f), 0);
+	assert_int_equal(foreign_put_wanted(&f, &golden_policy, NULL), 0);
 	assert_int_equal(f.n_tables, 1);
 	assert_int_equal(f.n_chains, 4);
 	assert_int_equal(f.n_sets, 6);
