@@ -20,6 +20,7 @@ DROP_SLICE = pathlib.Path("/sys/fs/cgroup/harpe.slice/harpe-drop.slice")
 RUN_SH = "/usr/share/harpe-gov/run.sh.example"
 POOL = range(90000, 90256)
 AGENT = pwd.getpwnam("agent")
+DROP_IN = pathlib.Path("/etc/harpe-gov/harpe-gov.conf.d/50-test.conf")
 
 
 class Skip(Exception):
@@ -139,6 +140,12 @@ def daemon_pid():
     return int(sh("systemctl show -P MainPID harpe-gov.service"))
 
 
+def dying_cgroups():
+    """Cgroups of guests that are removed and not yet forgotten."""
+    text = pathlib.Path("/sys/fs/cgroup/harpe.slice/cgroup.stat").read_text()
+    return int(text.split("nr_dying_descendants")[1].split()[0])
+
+
 def failed_units():
     return sh("systemctl list-units --all --state=failed --plain --no-legend 'harpe*'").strip()
 
@@ -182,6 +189,21 @@ def wait_ready():
                                       check=False).returncode == 0, 60, "harpe-gov.service is active")
     for s in (SLICE, DROP_SLICE):
         wait_until(lambda s=s: glob.glob(str(s / "harpe-pin-*.scope")), 30, f"a pin scope in {s}")
+
+
+@contextlib.contextmanager
+def configured(text, verb="reload"):
+    """The drop-in is in force inside."""
+    DROP_IN.parent.mkdir(exist_ok=True)
+    DROP_IN.write_text(text)
+    try:
+        sh(f"systemctl {verb} harpe-gov.service")
+        wait_ready()
+        yield
+    finally:
+        DROP_IN.unlink()
+        sh(f"systemctl {verb} harpe-gov.service")
+        wait_ready()
 
 
 def recover():

@@ -1,29 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Who gets a place: quotas, the pool, waiting, access sections; and the configuration they are in."""
-import contextlib
 import pathlib
 import subprocess
 import time
 
-from lib import (Result, as_agent, agent_directory, expect, expect_equal, ps, run, scopes, sh,
-                 start_run, wait_ready, wait_running, wait_until)
-
-DROP_IN = pathlib.Path("/etc/harpe-gov/harpe-gov.conf.d/50-test.conf")
-
-
-@contextlib.contextmanager
-def configured(text, verb="reload"):
-    """The drop-in is in force inside."""
-    DROP_IN.parent.mkdir(exist_ok=True)
-    DROP_IN.write_text(text)
-    try:
-        sh(f"systemctl {verb} harpe-gov.service")
-        wait_ready()
-        yield
-    finally:
-        DROP_IN.unlink()
-        sh(f"systemctl {verb} harpe-gov.service")
-        wait_ready()
+from lib import (DROP_IN, Result, as_agent, configured, expect, expect_equal, ps, run, scopes, sh,
+                 start_run, wait_running, wait_until)
 
 
 def sleepers(n, *options, seconds=600):

@@ -16,10 +16,10 @@ import signal
 import threading
 import time
 
-from lib import (POOL, Result, agent_directory, as_agent, assert_nothing_left, daemon_pid, expect,
-                 expect_equal, python, run, scopes, sh, start_run, supervisors, wait_ready, wait_until)
-from test_fairness import configured
-from test_survival import daemon_state, dying_cgroups
+from lib import (POOL, Result, agent_directory, as_agent, assert_nothing_left, configured, daemon_pid,
+                 dying_cgroups, expect, expect_equal, python, run, scopes, sh, start_run,
+                 supervisors, wait_ready, wait_until)
+from test_survival import daemon_state
 from test_systemd import again_and_again
 from test_terminal import Terminal
 

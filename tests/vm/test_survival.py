@@ -123,11 +123,6 @@ def daemon_state():
     return rss, len(os.listdir(f"/proc/{pid}/fd"))
 
 
-def dying_cgroups():
-    text = pathlib.Path("/sys/fs/cgroup/harpe.slice/cgroup.stat").read_text()
-    return int(text.split("nr_dying_descendants")[1].split()[0])
-
-
 def test_sixteen_at_once():
     """16 at once: each has a uid of its own, and all end well."""
     with agent_directory() as d:
