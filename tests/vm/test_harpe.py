@@ -2,7 +2,9 @@
 """Called as Harpe calls sandbox/run.sh: our driver, and the shared one where it is there."""
 import json
 import os
+import subprocess
 
+from leaks.far import FAR4, cable
 from lib import (GUESTS, RUN_SH, SHARED, SRC, Result, as_agent, expect, expect_equal,
                  assert_nothing_left)
 
@@ -64,6 +66,31 @@ def test_forkbomb():
         assert_nothing_left(3)
 
 
+def test_connect_out():
+    """Step 4: what the guest sends does not arrive; the same program run by itself gets through."""
+    with cable() as far:
+        far.listen(19996)
+        far.take_datagrams(19996)
+        subprocess.run(["python3", GUESTS / "connect_out.py", FAR4, "19996", "CONTROL"],
+                       user="other", group="other", check=True, capture_output=True)
+        expect_equal(arrivals(far, b"CONTROL", 10), 2, "the control")
+        (r,), = drive_ours("connect_out.py", "--env", f"TARGET={FAR4} 19996 OUT")
+        expect_equal((r["returncode"], r["timed_out"]), (0, False), r)
+        expect("sent" not in r["stdout"], r)
+        expect_equal(arrivals(far, b"OUT", 1), 0, r)
+
+
+def arrivals(far, word, seconds):
+    """How many packets with the word arrive in that time; two are all there are."""
+    frames = []
+
+    def count():
+        return sum(word in f.data for f in frames)
+
+    far.wait(frames, lambda: count() == 2, seconds)
+    return count()
+
+
 def test_environment():
     """Steps 3 and 5: the environment is what Harpe gave; other files stay closed."""
     for (r,) in drive("environment.py", "--env", "TOKEN=x"):
@@ -105,9 +132,9 @@ def test_audit_log():
         expect_equal(results[0]["audit"], ['{"category": "guest.test"}'], results)
 
 
-def drive_ours(guest):
-    p = as_agent(["python3", str(SRC / "tests/vm/harpe_driver.py"), RUN_SH, str(GUESTS / guest)],
-                 cwd="/")
+def drive_ours(guest, *options):
+    p = as_agent(["python3", str(SRC / "tests/vm/harpe_driver.py"), RUN_SH, str(GUESTS / guest),
+                  *options], cwd="/")
     r = Result(p)
     yield [json.loads(line) for line in r.stdout.decode().splitlines()]
 
