@@ -19,7 +19,6 @@
 #include "nft/cover.h"
 
 #define OBJECT_NAME_MAX	 48 /* of our chains and sets, with NUL; the kernel's may be longer */
-#define ELEMENT_MAX	 (8 + OBJECT_NAME_MAX)
 #define ELEMENT_TEXT_MAX 160
 
 enum element_kind {

@@ -10,8 +10,8 @@
 
 #include <libnftnl/expr.h>
 
-/* Where a part of a concatenated key goes, counted in words of 4 bytes. */
-#define REGISTER_WORD(n) ((n) == 0 ? NFT_REG_1 : NFT_REG32_00 + (n))
+/* Where a later part of a concatenated key goes, in words of 4 bytes from register 1 on. */
+#define REGISTER_WORD(n) (NFT_REG32_00 + (n))
 
 struct nftnl_expr *expr_meta(uint32_t key);
 struct nftnl_expr *expr_socket_cgroup(uint32_t level);
