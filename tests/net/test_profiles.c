@@ -115,7 +115,7 @@ static int attempt_socket(const struct attempt *a, int family)
 	int fd = socket(family, a->type | SOCK_NONBLOCK | SOCK_CLOEXEC, a->protocol);
 
 	if (fd >= 0 && a->value && setsockopt(fd, a->level, a->option, a->value, a->value_len) < 0)
-		return -1;
+		return -1; /* the child ends */
 	return fd;
 }
 
@@ -140,6 +140,7 @@ static unsigned int send_one(void *data)
 	else
 		sendto(fd, to.ss_family == AF_INET6 ? echo6 : echo, sizeof(echo), 0,
 		       (struct sockaddr *)&to, len);
+	close(fd);
 	return 0;
 }
 
