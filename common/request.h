@@ -12,13 +12,14 @@
 #include "common/limits.h"
 #include "common/wire.h"
 
-#define RUN_ID_LEN	  16 /* hexadecimal digits, random, never reused */
-#define GUEST_NAME_MAX	  64
-#define COMMAND_TEXT_MAX  256
-#define PROFILE_NAME_MAX  32
-#define GUEST_STRINGS_MAX (8u << 20) /* bytes of argv and environment together */
-#define PATH_TEXT_MAX	  512	     /* bytes of a cgroup's path */
-#define GUEST_RLIMITS	  16	     /* RLIM_NLIMITS, fixed here because it is a wire format */
+#define RUN_ID_LEN	     16 /* hexadecimal digits, random, never reused */
+#define GUEST_NAME_MAX	     64
+#define COMMAND_TEXT_MAX     256
+#define PROFILE_NAME_MAX     31
+#define PROFILE_SENTENCE_MAX 160
+#define GUEST_STRINGS_MAX    (8u << 20) /* bytes of argv and environment together */
+#define PATH_TEXT_MAX	     512	/* bytes of a cgroup's path */
+#define GUEST_RLIMITS	     16		/* RLIM_NLIMITS, fixed here because it is a wire format */
 
 /* Descriptors of WIRE_RUN, in this order. */
 enum run_fd {
@@ -76,7 +77,7 @@ struct explanation {
 	struct limits ceiling; /* the caller's */
 	char access[48];       /* the caller's section: "access", or "access NAME" */
 	char profile[PROFILE_NAME_MAX + 1];
-	char network[160];			       /* what the profile means, one sentence */
+	char network[PROFILE_SENTENCE_MAX];	       /* what the profile means, for people */
 	struct limit_origins origins, ceiling_origins; /* of limits and ceiling */
 	struct limits in_force;			       /* the smallest on the way up to the root */
 	struct limit_origins above; /* the cgroup that allows less than limits; "" = none */

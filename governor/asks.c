@@ -54,9 +54,8 @@ static int make_id(struct run *r, struct error *e)
 		return error_errno(e, -errno, "no random number");
 	snprintf(r->id, sizeof(r->id), "%016" PRIx64, random);
 	snprintf(r->scope, sizeof(r->scope), "harpe-%s.scope", r->id);
-	if ((size_t)snprintf(r->path, sizeof(r->path), "%s/%s",
-			     r->d->slices[profile_index(r->profile)].path,
-			     r->scope) >= sizeof(r->path))
+	if ((size_t)snprintf(r->path, sizeof(r->path), "%s/%s", r->slice->path, r->scope) >=
+	    sizeof(r->path))
 		return error_set(e, -ENAMETOOLONG, "the slice lies too deep");
 	return 0;
 }
@@ -82,8 +81,9 @@ static void grant(struct run *r)
 	struct pair_reply m = { .verb = PAIR_OK };
 
 	memcpy(m.grant.id, r->id, sizeof(m.grant.id));
-	memcpy(m.grant.profile, r->profile->name, sizeof(m.grant.profile));
-	m.grant.own_network = r->profile->own_network;
+	memcpy(m.grant.profile, r->slice->profile, sizeof(m.grant.profile));
+	m.grant.own_network = r->slice->own_network;
+	m.grant.icmp = r->slice->icmp;
 	memcpy(m.grant.scope, r->path, sizeof(m.grant.scope));
 	m.grant.uid = r->uid;
 	m.grant.caller_uid = r->caller.uid;
@@ -139,7 +139,7 @@ static int start_scope(struct run *r, struct error *e)
 	char description[64 + GUEST_NAME_MAX];
 	struct scope_spec spec = {
 		.name = r->scope,
-		.slice = r->profile->slice,
+		.slice = r->slice->unit,
 		.description = description,
 		.pid = r->holder.pid,
 		.limits = &r->limits,
@@ -192,6 +192,7 @@ static int take_place(struct run *r, struct error *e)
 static int settle(struct run *r, const struct pair_ask *ask, struct error *e)
 {
 	const struct config *c = r->d->config;
+	const struct profile *profile;
 	const struct access *a;
 	int ret;
 
@@ -210,7 +211,9 @@ static int settle(struct run *r, const struct pair_ask *ask, struct error *e)
 	a = access_find(c, &r->caller);
 	ret = policy_limits(c, a, &r->asked.limits, &r->limits, &r->origins, e);
 	if (ret == 0)
-		ret = policy_profile(c, a, r->asked.net, &r->profile, e);
+		ret = policy_profile(c, a, r->asked.net, &profile, e);
+	if (ret == 0)
+		r->slice = daemon_slice(r->d, profile->name);
 	return ret < 0 ? ret : make_id(r, e);
 }
 
@@ -291,7 +294,7 @@ static void ask_explain(struct run *r, const struct pair_ask *ask)
 	}
 	snprintf(x->access, sizeof(x->access), "access%s%s", a->name[0] ? " " : "", a->name);
 	memcpy(x->profile, profile->name, sizeof(x->profile));
-	snprintf(x->network, sizeof(x->network), "%s", profile->in_effect);
+	profile_sentence(profile, x->network);
 	run_reply(r, PAIR_EXPLAIN, &m);
 }
 
@@ -308,7 +311,7 @@ static int check_release(struct run *r, struct error *e)
 	if (r->d->stopping)
 		return error_set(e, -EBUSY, "the daemon stops");
 	ret = scope_check_ip_deny(r->path, e); /* this run's own trouble, if any */
-	return ret < 0 ? ret : daemon_check_policy(r->d, e);
+	return ret < 0 ? ret : daemon_check_policy(r->d, r->slice, e);
 }
 
 static void note_release(struct run *r, const struct pair_release *release)
@@ -419,7 +422,7 @@ static void fill_row(const struct run *r, struct guest_row *row)
 	row->main_pid = (uint32_t)r->main_pid;
 	row->started_usec = r->started_usec;
 	row->limits = r->main_pid ? r->in_force : r->limits;
-	memcpy(row->profile, r->profile->name, sizeof(row->profile));
+	memcpy(row->profile, r->slice->profile, sizeof(row->profile));
 	if (r->has_scope)
 		memcpy(row->cgroup, r->path, sizeof(row->cgroup));
 	count_guest(r, row);

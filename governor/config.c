@@ -11,80 +11,7 @@
 
 #include "common/fd.h"
 #include "common/text.h"
-#include "governor/profile.h"
-
-#define UID_FLOOR      65536u /* all below is somebody's: accounts, nobody, systemd's dynamic users */
-#define UID_CEILING    UINT32_C(0xFFFF0000)
-#define POOL_MAX       65536u
-#define PER_CALLER_MAX 65536u
-
-/* ---- the keys ---- */
-
-enum key_kind { KEY_NUMBER, KEY_LIMIT, KEY_MEMBERS, KEY_SIZE, KEY_PROFILE, KEY_PROFILES };
-
-struct key {
-	const char *name;
-	enum key_kind kind;
-	size_t offset;
-	uint32_t min, max; /* KEY_NUMBER */
-	enum limit limit;  /* KEY_LIMIT */
-};
-
-#define LIMIT_KEY(limit_name, limit_index, type, member)                                           \
-	{                                                                                          \
-		.name = (limit_name), .kind = KEY_LIMIT, .limit = (limit_index),                   \
-		.offset = offsetof(type, member.value) + (limit_index) * sizeof(uint64_t)          \
-	}
-
-#define LIMIT_KEYS(type, member)                                                                   \
-	LIMIT_KEY("memory", LIMIT_MEMORY, type, member),                                           \
-		LIMIT_KEY("swap", LIMIT_SWAP, type, member),                                       \
-		LIMIT_KEY("cpu", LIMIT_CPU, type, member),                                         \
-		LIMIT_KEY("pids", LIMIT_PIDS, type, member),                                       \
-		LIMIT_KEY("time", LIMIT_TIME, type, member),                                       \
-		LIMIT_KEY("cpu-time", LIMIT_CPU_TIME, type, member),                               \
-		LIMIT_KEY("io-weight", LIMIT_IO_WEIGHT, type, member),                             \
-		LIMIT_KEY("io-read", LIMIT_IO_READ, type, member),                                 \
-		LIMIT_KEY("io-write", LIMIT_IO_WRITE, type, member)
-
-static const struct key pool_keys[] = {
-	{ "first-uid", KEY_NUMBER, offsetof(struct config, first_uid), UID_FLOOR, UID_CEILING, 0 },
-	{ "count", KEY_NUMBER, offsetof(struct config, uid_count), 1, POOL_MAX, 0 },
-	{ "memory", KEY_SIZE, offsetof(struct config, pool_memory), 0, 0, 0 },
-};
-static const struct key default_keys[] = {
-	LIMIT_KEYS(struct config, defaults),
-	{ "net", KEY_PROFILE, offsetof(struct config, net), 0, 0, 0 },
-};
-static const struct key ceiling_keys[] = { LIMIT_KEYS(struct config, ceiling) };
-static const struct key access_keys[] = {
-	{ "max-guests", KEY_NUMBER, offsetof(struct access, max_guests), 0, PER_CALLER_MAX, 0 },
-	{ "max-connections", KEY_NUMBER, offsetof(struct access, max_connections), 1,
-	  PER_CALLER_MAX, 0 },
-	LIMIT_KEYS(struct access, ceiling),
-	{ "profiles", KEY_PROFILES, offsetof(struct access, profiles), 0, 0, 0 },
-	/* only in [access NAME] */
-	{ "users", KEY_MEMBERS, offsetof(struct access, users), 0, 0, 0 },
-	{ "groups", KEY_MEMBERS, offsetof(struct access, groups), 0, 0, 0 },
-};
-
-struct section {
-	const char *name;
-	const struct key *keys;
-	size_t n_keys;
-};
-
-enum { SLOT_POOL, SLOT_DEFAULTS, SLOT_CEILING, SLOT_ACCESS };
-
-static const struct section sections[] = {
-	[SLOT_POOL] = { "pool", pool_keys, ARRAY_SIZE(pool_keys) },
-	[SLOT_DEFAULTS] = { "defaults", default_keys, ARRAY_SIZE(default_keys) },
-	[SLOT_CEILING] = { "ceiling", ceiling_keys, ARRAY_SIZE(ceiling_keys) },
-	[SLOT_ACCESS] = { "access", access_keys, ARRAY_SIZE(access_keys) },
-};
-
-_Static_assert(SLOT_ACCESS == CONFIG_PLAIN_SECTIONS, "the sections in front of \"access\"");
-_Static_assert(ARRAY_SIZE(access_keys) <= CONFIG_KEYS_MAX, "each key has an origin");
+#include "governor/config_keys.h"
 
 struct parser {
 	struct config *config;
@@ -115,7 +42,9 @@ void config_defaults(struct config *c)
 		.pool_memory = LIMIT_INFINITY,
 		.n_access = 1,
 	};
-	strcpy(c->net, profiles[PROFILE_ISOLATED].name);
+	c->n_profiles = PROFILE_BUILT_IN;
+	memcpy(c->profiles, built_in_profiles, sizeof(built_in_profiles));
+	strcpy(c->net, c->profiles[PROFILE_ISOLATED].name);
 	access_defaults(&c->access[0], 0);
 	for (int i = 0; i < LIMIT_COUNT; i++) {
 		c->defaults.value[i] = limit_table[i].standard;
@@ -131,7 +60,7 @@ static const char *shown(const char *text, char buf[72])
 	return text_escape(text, buf, 72);
 }
 
-static bool valid_access_name(const char *name)
+static int valid_access_name(const char *name)
 {
 	size_t len = strlen(name);
 
@@ -139,58 +68,73 @@ static bool valid_access_name(const char *name)
 	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == len;
 }
 
-/* The index in config->access of [access NAME], made when it is new; -1 = too many. */
-static int find_access(struct config *c, const char *name)
+/* The index in config->access of [access NAME], made when it is new. */
+static int find_access(struct parser *p, const char *title, const char *name)
 {
+	struct config *c = p->config;
+
 	for (uint32_t i = 0; i < c->n_access; i++)
 		if (strcmp(c->access[i].name, name) == 0)
 			return (int)i;
 	if (c->n_access == ACCESS_SECTIONS_MAX)
-		return -1;
+		return error_set(&p->error, -E2BIG, "[%s]: more than %d access sections", title,
+				 ACCESS_SECTIONS_MAX - 1);
 	access_defaults(&c->access[c->n_access], c->n_access);
 	strcpy(c->access[c->n_access].name, name);
 	return (int)c->n_access++;
 }
 
-struct place {
-	const struct section *section;
-	uint32_t slot;
-	void *base; /* struct config or struct access */
-};
-
-static int find_plain(struct parser *p, const char *title, struct place *ret)
+/* The same for [profile NAME]. */
+static int find_profile(struct parser *p, const char *title, const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
-		if (strcmp(sections[i].name, title) == 0) {
-			ret->section = &sections[i];
-			ret->slot = (uint32_t)i;
-			ret->base = i < SLOT_ACCESS ? (void *)p->config : &p->config->access[0];
-			return 0;
-		}
-	return -ENOENT;
+	struct config *c = p->config;
+
+	for (uint32_t i = 0; i < c->n_profiles; i++) {
+		if (strcmp(c->profiles[i].name, name) != 0)
+			continue;
+		if (c->profiles[i].built_in)
+			return error_set(&p->error, -EINVAL,
+					 "[%s]: is built in; choose another name", title);
+		return (int)i;
+	}
+	if (c->n_profiles == CONFIG_PROFILES_MAX)
+		return error_set(&p->error, -E2BIG, "[%s]: more than %d profiles", title,
+				 CONFIG_PROFILES_MAX - PROFILE_BUILT_IN);
+	profile_init(&c->profiles[c->n_profiles], name);
+	return (int)c->n_profiles++;
 }
 
-static int find_section(struct parser *p, const char *title, struct place *ret)
-{
-	static const char prefix[] = "access ";
-	const char *name = title + strlen(prefix);
-	char buf[72];
-	int i;
+/* Sections that have a name of their own behind this word. */
+static const struct {
+	const char *word;
+	uint32_t slot;
+	int (*valid)(const char *name);
+	int (*find)(struct parser *p, const char *title, const char *name);
+} named[] = {
+	{ "access ", SLOT_ACCESS, valid_access_name, find_access },
+	{ "profile ", SLOT_PROFILE, profile_name_valid, find_profile },
+};
 
-	if (find_plain(p, title, ret) == 0)
-		return 0;
-	if (strncmp(title, prefix, strlen(prefix)) != 0 || !valid_access_name(name))
-		return error_set(&p->error, -EINVAL,
-				 "[%s]: there is no such section; see harpe-gov.conf(5)",
-				 shown(title, buf));
-	i = find_access(p->config, name);
-	if (i < 0)
-		return error_set(&p->error, -E2BIG, "[%s]: more than %d access sections", title,
-				 ACCESS_SECTIONS_MAX - 1);
-	ret->section = &sections[SLOT_ACCESS];
-	ret->slot = SLOT_ACCESS + (uint32_t)i;
-	ret->base = &p->config->access[i];
-	return 0;
+/* The slot of the section, or a negative errno with a sentence. */
+static int find_section(struct parser *p, const char *title)
+{
+	char buf[72];
+
+	for (int slot = 0; slot <= SLOT_ACCESS; slot++)
+		if (strcmp(config_section((uint32_t)slot)->name, title) == 0)
+			return slot;
+	for (size_t i = 0; i < ARRAY_SIZE(named); i++) {
+		size_t len = strlen(named[i].word);
+		int index;
+
+		if (strncmp(title, named[i].word, len) != 0 || !named[i].valid(title + len))
+			continue;
+		index = named[i].find(p, title, title + len);
+		return index < 0 ? index : (int)named[i].slot + index;
+	}
+	return error_set(&p->error, -EINVAL,
+			 "[%s]: there is no such section; see harpe-gov.conf(5)",
+			 shown(title, buf));
 }
 
 /* ---- values ---- */
@@ -247,32 +191,46 @@ static int set_members(struct parser *p, struct members *m, const char *value)
 	return m->n > 0 ? 0 : error_set(&p->error, -EINVAL, "names nothing");
 }
 
-static int check_profile(struct parser *p, const char *name)
+/* Which profiles there are is known when all has been read: check_profiles(). */
+static int set_profile(struct parser *p, char *to, const char *value)
 {
 	char buf[72];
 
-	return profile_find(name) ? 0
-				  : error_set(&p->error, -EINVAL,
-					      "\"%s\" is no network profile; see harpe-gov.conf(5)",
-					      shown(name, buf));
+	if (!profile_name_valid(value))
+		return error_set(&p->error, -EINVAL,
+				 "\"%s\" is no profile's name: 1 to %d of a-z 0-9",
+				 shown(value, buf), PROFILE_NAME_MAX);
+	strcpy(to, value);
+	return 0;
 }
 
-static int set_profile(struct parser *p, char *to, const char *value)
+static int set_choice(struct parser *p, const struct key *key, uint32_t *to, const char *value)
 {
-	int r = check_profile(p, value);
+	char buf[72], list[64] = "";
 
-	if (r == 0)
-		strcpy(to, value);
-	return r;
+	for (uint32_t i = 0; key->choices[i]; i++) {
+		if (strcmp(key->choices[i], value) == 0) {
+			*to = i;
+			return 0;
+		}
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? " or " : "",
+			 key->choices[i]);
+	}
+	return error_set(&p->error, -EINVAL, "\"%s\" is not %s", shown(value, buf), list);
 }
 
-static int set_profiles(struct parser *p, struct members *m, const char *value)
+static int add_entry(struct parser *p, struct profile *profile, const char *value)
 {
-	int r = set_members(p, m, value);
+	struct origin from = { (uint8_t)p->config->n_files, p->line };
+	struct allow entry;
+	int r = allow_parse(value, &entry, &p->error);
 
-	for (uint32_t i = 0; i < m->n && r == 0; i++)
-		r = check_profile(p, m->name[i]);
-	return r;
+	if (r < 0)
+		return r;
+	r = profile_add(profile, &entry, from);
+	return r == -E2BIG ? error_set(&p->error, r, "more than %d lines", FIREWALL_ENTRIES_MAX)
+	       : r < 0	   ? error_errno(&p->error, r, "the list cannot be kept")
+			   : 0;
 }
 
 static int set_value(struct parser *p, const struct key *key, void *to, const char *value)
@@ -290,7 +248,11 @@ static int set_value(struct parser *p, const struct key *key, void *to, const ch
 	case KEY_PROFILE:
 		return set_profile(p, to, value);
 	case KEY_PROFILES:
-		return set_profiles(p, to, value);
+		return set_members(p, to, value);
+	case KEY_CHOICE:
+		return set_choice(p, key, to, value);
+	case KEY_ALLOW:
+		return add_entry(p, to, value);
 	case KEY_LIMIT:
 		break;
 	}
@@ -302,36 +264,38 @@ static int set_value(struct parser *p, const struct key *key, void *to, const ch
 
 /* ---- lines ---- */
 
-static int find_key(const struct place *place, const char *name)
+static int find_key(uint32_t slot, const char *name)
 {
-	for (size_t i = 0; i < place->section->n_keys; i++)
-		if (strcmp(place->section->keys[i].name, name) == 0 &&
-		    (place->section->keys[i].kind != KEY_MEMBERS || place->slot > SLOT_ACCESS))
+	const struct section *section = config_section(slot);
+
+	for (size_t i = 0; i < section->n_keys; i++)
+		if (strcmp(section->keys[i].name, name) == 0 &&
+		    !(section->keys[i].named_only && slot == SLOT_ACCESS))
 			return (int)i;
 	return -1;
 }
 
 static int set_key(struct parser *p, const char *title, const char *name, const char *value)
 {
-	struct place place = { .section = sections };
+	const struct key *key;
 	char buf[72];
-	int key, r = find_section(p, title, &place);
+	int index, r = find_section(p, title);
+	uint32_t slot = (uint32_t)r;
 
 	if (r < 0)
 		return r;
-	key = find_key(&place, name);
-	if (key < 0)
+	index = find_key(slot, name);
+	if (index < 0)
 		return error_set(&p->error, -EINVAL,
 				 "[%s] %s: there is no such key; see harpe-gov.conf(5)", title,
 				 shown(name, buf));
-	if (p->seen[place.slot] & 1u << key)
+	key = &config_section(slot)->keys[index];
+	if (p->seen[slot] & 1u << index && key->kind != KEY_ALLOW)
 		return error_set(&p->error, -EINVAL, "[%s] %s: is set twice; keep one line", title,
 				 name);
-	p->seen[place.slot] |= 1u << key;
-	p->config->origin[place.slot][key] =
-		(struct origin){ (uint8_t)p->config->n_files, p->line };
-	r = set_value(p, &place.section->keys[key],
-		      (char *)place.base + place.section->keys[key].offset, value);
+	p->seen[slot] |= 1u << index;
+	p->config->origin[slot][index] = (struct origin){ (uint8_t)p->config->n_files, p->line };
+	r = set_value(p, key, (char *)config_base(p->config, slot) + key->offset, value);
 	return r < 0 ? error_wrap(&p->error, r, "[%s] %s", title, name) : 0;
 }
 
@@ -359,16 +323,17 @@ static int on_key(void *userdata, const char *title, const char *name, const cha
  * its bracket is a line that libinih refuses. */
 static void check_title(struct parser *p, const char *text)
 {
-	char title[ACCESS_NAME_MAX + 32];
-	struct place place = { .section = sections };
+	char title[TITLE_MAX];
 	size_t len = strcspn(text, "]\n");
 
 	if (text[len] != ']')
 		return;
 	snprintf(title, sizeof(title), "%.*s", (int)len, text);
-	p->r = find_section(p, title, &place);
+	p->r = find_section(p, title);
 	if (p->r < 0)
 		blame_line(p);
+	else
+		p->r = 0;
 }
 
 /* libinih's reader, which counts the lines and refuses what would be cut. */
@@ -440,12 +405,24 @@ static int check_order(enum limit limit, const char *low_section, uint64_t low,
 			 info->name, unit_format(info->unit, high, shown_high, sizeof(shown_high)));
 }
 
-bool config_allows_profile(const struct access *a, const char *name)
+const struct profile *config_profile(const struct config *c, const char *name)
 {
+	for (uint32_t i = 0; i < c->n_profiles; i++)
+		if (strcmp(c->profiles[i].name, name) == 0)
+			return &c->profiles[i];
+	return NULL;
+}
+
+bool config_allows_profile(const struct config *c, const struct access *a, const char *name)
+{
+	const struct profile *p = config_profile(c, name);
+
+	if (a->profiles.n == 0)
+		return p && (p->built_in || strcmp(name, c->net) == 0);
 	for (uint32_t i = 0; i < a->profiles.n; i++)
 		if (strcmp(a->profiles.name[i], name) == 0)
 			return true;
-	return a->profiles.n == 0;
+	return false;
 }
 
 static int check_access(const struct config *c, const struct access *a, struct error *e)
@@ -456,7 +433,7 @@ static int check_access(const struct config *c, const struct access *a, struct e
 	snprintf(title, sizeof(title), "access%s%s", a->name[0] ? " " : "", a->name);
 	if (a != c->access && a->users.n + a->groups.n == 0)
 		return error_set(e, -EINVAL, "[%s]: names no users and no groups", title);
-	if (!config_allows_profile(a, c->net))
+	if (!config_allows_profile(c, a, c->net))
 		return error_set(e, -EINVAL,
 				 "[defaults] net = %s is none of [%s] profiles; add it there, or "
 				 "change the default",
@@ -466,6 +443,37 @@ static int check_access(const struct config *c, const struct access *a, struct e
 			r = check_order((enum limit)i, "defaults", c->defaults.value[i], title,
 					a->ceiling.value[i], e);
 	return r;
+}
+
+static int check_default(const struct config *c, struct error *e)
+{
+	const struct section *section = config_section(SLOT_DEFAULTS);
+	size_t key = 0;
+	const struct origin *o;
+
+	if (config_profile(c, c->net))
+		return 0;
+	while (section->keys[key].kind != KEY_PROFILE)
+		key++;
+	o = &c->origin[SLOT_DEFAULTS][key];
+	return error_set(e, -EINVAL, "%s:%u: [defaults] net: there is no profile \"%s\"",
+			 c->files[o->file], o->line, c->net);
+}
+
+int config_check_profiles(const struct config *c, struct error *e)
+{
+	for (uint32_t i = 0; i < c->n_access; i++) {
+		const struct access *a = &c->access[i];
+
+		for (uint32_t n = 0; n < a->profiles.n; n++)
+			if (!config_profile(c, a->profiles.name[n]))
+				return error_set(
+					e, -EINVAL,
+					"%s: [access%s%s] profiles: there is no profile \"%s\"",
+					a->profiles.from, a->name[0] ? " " : "", a->name,
+					a->profiles.name[n]);
+	}
+	return check_default(c, e);
 }
 
 int config_check(const struct config *c, struct error *e)
@@ -532,8 +540,18 @@ static int read_all(struct parser *p, const char *path, struct error *e)
 		r = read_drop_ins(p, path, e);
 	if (r < 0)
 		return r;
+	r = config_check_profiles(p->config, e);
+	if (r < 0)
+		return r;
 	r = config_check(p->config, e);
 	return r < 0 ? error_wrap(e, r, "%s", path) : 0;
+}
+
+void config_free(struct config *c)
+{
+	for (uint32_t i = PROFILE_BUILT_IN; i < c->n_profiles; i++)
+		profile_free(&c->profiles[i]);
+	c->n_profiles = 0;
 }
 
 int config_load(const char *path, struct config *ret, struct error *e)
@@ -548,132 +566,7 @@ int config_load(const char *path, struct config *ret, struct error *e)
 	r = read_all(p, path, e);
 	if (r == 0)
 		*ret = *draft;
+	else
+		config_free(draft);
 	return r;
-}
-
-/* ---- where values come from ---- */
-
-static const char *origin_text(const struct config *c, const struct origin *o, char *buf,
-			       size_t size)
-{
-	if (o->file)
-		snprintf(buf, size, "%s:%u", c->files[o->file], o->line);
-	else
-		snprintf(buf, size, "%s", LIMIT_BUILT_IN);
-	return buf;
-}
-
-static const char *limit_origin(const struct config *c, uint32_t slot, enum limit limit, char *buf,
-				size_t size)
-{
-	const struct section *section = &sections[slot < SLOT_ACCESS ? slot : SLOT_ACCESS];
-	size_t key = 0;
-
-	while (section->keys[key].kind != KEY_LIMIT || section->keys[key].limit != limit)
-		key++;
-	return origin_text(c, &c->origin[slot][key], buf, size);
-}
-
-const char *config_default_origin(const struct config *c, enum limit limit, char *buf, size_t size)
-{
-	return limit_origin(c, SLOT_DEFAULTS, limit, buf, size);
-}
-
-const char *config_ceiling_origin(const struct config *c, const struct access *a, enum limit limit,
-				  char *buf, size_t size)
-{
-	bool own = a->ceiling.value[limit] != LIMIT_UNSET;
-
-	return limit_origin(c, own ? a->section : SLOT_CEILING, limit, buf, size);
-}
-
-/* ---- showing ---- */
-
-/* For people where that says it exactly, else in the smallest unit. */
-static void print_exact(enum unit_kind kind, uint64_t n, FILE *to)
-{
-	char text[64];
-	uint64_t back;
-
-	unit_format(kind, n, text, sizeof(text));
-	if (unit_parse(kind, text, &back) == 0 && back == n)
-		fputs(text, to);
-	else
-		fprintf(to, "%" PRIu64 "%s", n, kind == UNIT_DURATION ? "us" : "");
-}
-
-static void print_value(const struct key *key, const void *at, FILE *to)
-{
-	const struct members *m = at;
-
-	switch (key->kind) {
-	case KEY_PROFILE:
-		fputs(at, to);
-		break;
-	case KEY_MEMBERS:
-	case KEY_PROFILES:
-		for (uint32_t i = 0; i < m->n; i++)
-			fprintf(to, "%s%s", i ? " " : "", m->name[i]);
-		break;
-	case KEY_NUMBER:
-		fprintf(to, "%" PRIu32, *(const uint32_t *)at);
-		break;
-	case KEY_SIZE:
-		print_exact(UNIT_SIZE, *(const uint64_t *)at, to);
-		break;
-	case KEY_LIMIT:
-		print_exact(limit_table[key->limit].unit, *(const uint64_t *)at, to);
-		break;
-	}
-}
-
-static bool is_unset(const struct key *key, const void *at)
-{
-	if (key->kind == KEY_MEMBERS || key->kind == KEY_PROFILES)
-		return ((const struct members *)at)->n == 0;
-	return key->kind == KEY_LIMIT && *(const uint64_t *)at == LIMIT_UNSET;
-}
-
-static void show_section(const struct config *c, const struct place *place, const char *title,
-			 FILE *to)
-{
-	char from[300];
-
-	fprintf(to, "[%s]\n", title);
-	for (size_t i = 0; i < place->section->n_keys; i++) {
-		const struct key *key = &place->section->keys[i];
-		const void *at = (const char *)place->base + key->offset;
-
-		if (is_unset(key, at))
-			continue;
-		fprintf(to, "; %s\n",
-			origin_text(c, &c->origin[place->slot][i], from, sizeof(from)));
-		fprintf(to, "%s = ", key->name);
-		print_value(key, at, to);
-		fputc('\n', to);
-	}
-}
-
-int config_show(const char *path, FILE *to, struct error *e)
-{
-	_cleanup_free_ struct config *c = calloc(1, sizeof(*c));
-	int r = c ? config_load(path, c, e) : error_errno(e, -ENOMEM, "%s", path);
-
-	if (r < 0)
-		return r;
-	for (uint32_t slot = 0; slot < SLOT_ACCESS + c->n_access; slot++) {
-		char title[ACCESS_NAME_MAX + 16];
-		struct place place = {
-			.section = &sections[slot < SLOT_ACCESS ? slot : SLOT_ACCESS],
-			.slot = slot,
-			.base = slot < SLOT_ACCESS ? (void *)c : &c->access[slot - SLOT_ACCESS],
-		};
-
-		snprintf(title, sizeof(title), "%s%s%s", place.section->name,
-			 slot > SLOT_ACCESS ? " " : "",
-			 slot > SLOT_ACCESS ? c->access[slot - SLOT_ACCESS].name : "");
-		fprintf(to, "%s", slot ? "\n" : "");
-		show_section(c, &place, title, to);
-	}
-	return 0;
 }

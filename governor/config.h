@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "common/limits.h"
-#include "common/request.h"
+#include "governor/profile.h"
 
 #define CONFIG_PATH "/etc/harpe-gov/harpe-gov.conf" /* drop-ins: CONFIG_PATH.d/NAME.conf */
 
@@ -23,7 +23,8 @@
 #define ACCESS_MEMBERS_MAX  32
 
 #define CONFIG_PLAIN_SECTIONS 3 /* [pool], [defaults], [ceiling] */
-#define CONFIG_SECTIONS_MAX   (CONFIG_PLAIN_SECTIONS + ACCESS_SECTIONS_MAX)
+#define CONFIG_PROFILES_MAX   (64 + PROFILE_BUILT_IN)
+#define CONFIG_SECTIONS_MAX   (CONFIG_PLAIN_SECTIONS + ACCESS_SECTIONS_MAX + CONFIG_PROFILES_MAX)
 #define CONFIG_KEYS_MAX	      16
 #define CONFIG_FILES_MAX      64
 
@@ -42,15 +43,10 @@ struct access {
 	struct members users, groups;	/* none in [access] */
 	uint32_t max_guests;		/* per calling uid, alive at once; 0 = no access */
 	uint32_t max_connections;	/* per calling uid, open at once */
-	struct members profiles;	/* network profiles that may be asked for; none: all */
-	struct limits ceiling;		/* LIMIT_UNSET: [ceiling] */
-	uint32_t section;		/* its place in config->origin */
-};
-
-/* Where a value comes from. */
-struct origin {
-	uint8_t file; /* in config->files; 0 = built in */
-	uint32_t line;
+	struct members profiles; /* network profiles that may be asked for; none: the built-in ones
+				    and the default */
+	struct limits ceiling;	 /* LIMIT_UNSET: [ceiling] */
+	uint32_t section;	 /* its place in config->origin */
 };
 
 struct config {
@@ -61,6 +57,8 @@ struct config {
 	struct limits ceiling;		/* [ceiling]: what a run may ask for at most */
 	struct access access[ACCESS_SECTIONS_MAX]; /* [0] is [access]; the first that fits wins */
 	uint32_t n_access;
+	struct profile profiles[CONFIG_PROFILES_MAX]; /* the built-in ones first */
+	uint32_t n_profiles;
 
 	uint32_t n_files;
 	char files[CONFIG_FILES_MAX][CONFIG_FILE_MAX]; /* from [1] on */
@@ -73,11 +71,20 @@ void config_defaults(struct config *c);
 /* Reads @file over @c; @path is for messages. On failure @c is spoilt. */
 int config_read(FILE *file, const char *path, struct config *c, struct error *e);
 
+/* What @c points to; not @c itself. */
+void config_free(struct config *c);
+
+/* The network profile @name, or NULL. */
+const struct profile *config_profile(const struct config *c, const char *name);
+
+/* Are the profiles that are named there? The sentence has file and line. */
+int config_check_profiles(const struct config *c, struct error *e);
+
 /* What no single line can be blamed for. */
 int config_check(const struct config *c, struct error *e);
 
 /* May this section's callers use the network profile @name? */
-bool config_allows_profile(const struct access *a, const char *name);
+bool config_allows_profile(const struct config *c, const struct access *a, const char *name);
 
 /* Defaults, then @path, then @path.d in the order of names; what is absent says nothing. */
 int config_load(const char *path, struct config *ret, struct error *e);

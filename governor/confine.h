@@ -6,6 +6,7 @@
 #pragma once
 
 #include <linux/filter.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -15,7 +16,8 @@
 /* ---- system calls ---- */
 
 /* The seccomp program of the guests (seccomp(2)), compiled once:
- *  - socket(2), socketpair(2): Unix sockets, and IPv4 or IPv6 with TCP or UDP; nothing else. Other
+ *  - socket(2), socketpair(2): Unix sockets, and IPv4 or IPv6 with TCP or UDP, with @icmp also ICMP
+ *    datagrams (icmp(7)); nothing else. Other
  *    families and protocols reach the network past a firewall that matches users (AF_SMC, AF_RXRPC,
  *    IPPROTO_SMC).
  *  - setsockopt(2): no joining of multicast groups, for which the kernel itself sends packets; no
@@ -28,7 +30,7 @@
  *  - filters of a guest's own: the memory for their machine code is bounded for the whole host.
  *  - user namespaces, other architectures. clone3 answers ENOSYS: its flags cannot be seen.
  * What is not allowed fails with EPERM. */
-int confine_compile(struct sock_fprog *ret, struct error *e);
+int confine_compile(bool icmp, struct sock_fprog *ret, struct error *e);
 void confine_free(struct sock_fprog *program);
 
 /* ---- in the daemon ---- */

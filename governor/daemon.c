@@ -23,111 +23,15 @@
 #include "governor/overlap.h"
 #include "governor/run.h"
 #include "governor/runs.h"
+#include "governor/slices.h"
 #include "governor/sweep.h"
 
 #define STOP_USEC	(8 * USEC_PER_SEC) /* below the unit's TimeoutStopSec= */
-#define SLICE_LEVEL	1		   /* /harpe.slice */
-#define SCOPE_LEVEL	3		   /* /harpe.slice/harpe-PROFILE.slice/harpe-ID.scope */
 #define FDSTORE_NAME	"firewall"
 #define LISTEN_FD_NAME	"clients"
 #define RETRY_USEC	USEC_PER_SEC
 #define DIRTY_USEC	(10 * USEC_PER_SEC) /* until a uid that was not clean is looked at again */
 #define QUARANTINE_USEC (USEC_PER_SEC / 5)  /* one look for all uids of that time */
-
-/* ---- slices and firewall ---- */
-
-static int cgroup_id(const char *path, uint64_t *ret, struct error *e)
-{
-	struct stat st;
-
-	if (stat(path, &st) < 0)
-		return error_set(e, -ESTALE,
-				 "%s: systemd has not made this slice: systemctl start " SLICE,
-				 path);
-	*ret = st.st_ino;
-	return 0;
-}
-
-int daemon_find_slices(struct daemon *d, struct error *e)
-{
-	snprintf(d->slice_path, sizeof(d->slice_path), CGROUP_ROOT "/" SLICE);
-	for (size_t i = 0; i < PROFILE_COUNT; i++)
-		snprintf(d->slices[i].path, sizeof(d->slices[i].path), CGROUP_ROOT "/" SLICE "/%s",
-			 profiles[i].slice);
-	d->policy = (struct firewall_policy){
-		.first_uid = d->config->first_uid,
-		.uid_count = d->config->uid_count,
-		.slice_level = SLICE_LEVEL,
-		.scope_level = SCOPE_LEVEL,
-		.profile_level = SLICE_LEVEL + 1,
-	};
-	return cgroup_id(d->slice_path, &d->policy.slice_id, e);
-}
-
-/* Everything was lost: ends all guests, rebuilds the table. */
-static void policy_lost(struct daemon *d, const struct error *why)
-{
-	struct error e = ERROR_NULL;
-
-	journal_error("policy lost: %s; guests are ended and the table is rebuilt", why->text);
-	runs_stop_all(d, ENDED_POLICY_LOST);
-	if (daemon_find_slices(d, &e) < 0 || firewall_load(d->firewall, &d->policy, true, &e) < 0)
-		journal_error("the table cannot be rebuilt, so no guest will run: %s", e.text);
-}
-
-static int check_slice(struct daemon *d, struct error *e)
-{
-	uint64_t id = 0;
-	int r = cgroup_id(d->slice_path, &id, e);
-
-	if (r == 0 && id != d->policy.slice_id)
-		r = error_set(e, -ESTALE, "%s was made anew: its rule would match nothing",
-			      d->slice_path);
-	return r;
-}
-
-int daemon_check_policy(struct daemon *d, struct error *e)
-{
-	int r = check_slice(d, e);
-
-	if (r == 0)
-		r = firewall_check(d->firewall, e);
-	if (r == -ESTALE)
-		policy_lost(d, e);
-	return r < 0 ? error_wrap(e, r, "the firewall is not in force, so nothing runs") : 0;
-}
-
-static int read_config(struct config **ret, struct error *e)
-{
-	struct config *c = malloc(sizeof(*c));
-	int r = c ? config_load(CONFIG_PATH, c, e) : error_errno(e, -ENOMEM, CONFIG_PATH);
-
-	if (r < 0)
-		free(c);
-	else
-		*ret = c;
-	return r;
-}
-
-int daemon_load_firewall_once(struct error *e)
-{
-	char refusal[ERROR_TEXT_MAX];
-	struct daemon d = { 0 };
-	int r;
-
-	if (state_read(STATE_FILE, refusal, sizeof(refusal)) == STATE_SERVES)
-		return 0;
-	r = read_config(&d.config, e);
-	if (r == 0)
-		r = daemon_find_slices(&d, e);
-	if (r == 0)
-		r = firewall_open(&d.firewall, e);
-	if (r == 0)
-		r = firewall_load(d.firewall, &d.policy, false, e);
-	firewall_free(d.firewall);
-	free(d.config);
-	return r;
-}
 
 /* ---- what the service manager passes ---- */
 
@@ -234,12 +138,48 @@ void daemon_verify_uids(struct daemon *d)
 		look_later(d, DIRTY_USEC);
 }
 
+/* ---- the profiles' slices ---- */
+
+static int on_slice_change(sd_event_source *source, const struct inotify_event *event,
+			   void *userdata)
+{
+	struct daemon *d = userdata;
+
+	(void)source;
+	if (event->len == 0 || !(event->mask & IN_DELETE))
+		return 0;
+	for (size_t i = 0; i < d->n_slices; i++)
+		if (pin_lost(&d->slices[i]->pin, d->scopes, event->name))
+			return 0; /* the next connection brings another */
+	runs_scope_gone(d, event->name);
+	return 0;
+}
+
+static int watch_slice(struct daemon *d, const struct profile_slice *slice)
+{
+	return sd_event_add_inotify(d->event, NULL, slice->path, IN_DELETE | IN_ONLYDIR,
+				    on_slice_change, d);
+}
+
+/* From the slice with index @first on: the others are served already. */
+static int serve_slices(struct daemon *d, size_t first, struct error *e)
+{
+	for (size_t i = first; i < d->n_slices; i++) {
+		int r = watch_slice(d, d->slices[i]);
+
+		if (r < 0)
+			return error_errno(e, r, "%s cannot be watched", d->slices[i]->path);
+		pin_keep(&d->slices[i]->pin, d->scopes, d->slices[i]->profile, d->slices[i]->unit);
+	}
+	return 0;
+}
+
 /* ---- events ---- */
 
 static void keep_pins(struct daemon *d)
 {
-	for (size_t i = 0; i < PROFILE_COUNT; i++)
-		pin_keep(&d->slices[i].pin, d->scopes, &profiles[i]);
+	for (size_t i = 0; i < d->n_slices; i++)
+		pin_keep(&d->slices[i]->pin, d->scopes, d->slices[i]->profile, d->slices[i]->unit);
 }
 
 static int on_connection(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -269,21 +209,6 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-static int on_slice_change(sd_event_source *source, const struct inotify_event *event,
-			   void *userdata)
-{
-	struct daemon *d = userdata;
-
-	(void)source;
-	if (event->len == 0 || !(event->mask & IN_DELETE))
-		return 0;
-	for (size_t i = 0; i < PROFILE_COUNT; i++)
-		if (pin_lost(&d->slices[i].pin, d->scopes, event->name))
-			return 0; /* the next connection brings another */
-	runs_scope_gone(d, event->name);
-	return 0;
-}
-
 static int on_stop_timeout(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct daemon *d = userdata;
@@ -310,10 +235,27 @@ static int on_stop(sd_event_source *source, const struct signalfd_siginfo *info,
 					  on_stop_timeout, d);
 }
 
+/* The new policy goes to the kernel before the old configuration, which the old one points into, is
+ * let go of. */
+static int take_config(struct daemon *d, struct config **config, struct error *e)
+{
+	struct config *old = d->config;
+	int r;
+
+	d->config = *config;
+	r = daemon_load_policy(d, e);
+	if (r < 0) {
+		d->config = old;
+		return r;
+	}
+	*config = old;
+	return 0;
+}
+
 int daemon_reload(struct daemon *d, struct error *e)
 {
-	_cleanup_free_ struct config *c = NULL;
-	int r = read_config(&c, e);
+	_cleanup_(daemon_free_config) struct config *c = NULL;
+	int r = daemon_read_config(&c, e);
 
 	if (r == 0)
 		r = access_resolve(c, e);
@@ -323,15 +265,14 @@ int daemon_reload(struct daemon *d, struct error *e)
 		return error_set(e, -EBUSY,
 				 CONFIG_PATH ": [pool] first-uid and count change only with "
 					     "\"systemctl restart harpe-gov\"");
-	free(d->config);
-	d->config = TAKE_PTR(c);
-	return 0;
+	return take_config(d, &c, e);
 }
 
 static int on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
 {
 	struct daemon *d = userdata;
 	struct error e = ERROR_NULL;
+	size_t known = d->n_slices;
 
 	(void)source;
 	(void)info;
@@ -340,6 +281,8 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
 		journal_error("the configuration stays as it was: %s", e.text);
 	else
 		journal_info("the configuration was read again");
+	if (serve_slices(d, known, &e) < 0)
+		journal_error("%s", e.text);
 	sd_notify(0, "READY=1");
 	asks_admit_waiting(d);
 	return 0;
@@ -361,9 +304,6 @@ static int add_sources(struct daemon *d, int listener, struct error *e)
 
 	d->listen_fd = listener;
 
-	for (size_t i = 0; i < PROFILE_COUNT && r >= 0; i++)
-		r = sd_event_add_inotify(d->event, NULL, d->slices[i].path, IN_DELETE | IN_ONLYDIR,
-					 on_slice_change, d);
 	if (r >= 0)
 		r = sd_event_add_signal(d->event, NULL, SIGTERM, on_stop, d);
 	if (r >= 0)
@@ -406,48 +346,44 @@ static int make_pool(struct daemon *d, struct error *e)
 	return identity_verify(d->pool, uid_held, e);
 }
 
-static int sweep_slices(const struct daemon *d, struct error *e)
+static int sweep(const struct daemon *d, struct error *e)
 {
 	int r = sweep_ledger(d->slice_path, LEDGER_PATH, journal_run, e);
 
-	for (size_t i = 0; i < PROFILE_COUNT && r == 0; i++)
-		r = sweep_slice(d->slices[i].path, e);
-	return r;
+	return r < 0 ? r : sweep_slices(d->slice_path, e);
 }
 
-static int check_ip_rules(const struct daemon *d, struct error *e)
+static int compile_filters(struct daemon *d, struct error *e)
 {
-	int r = 0;
+	int r = confine_compile(false, &d->filters[false], e);
 
-	for (size_t i = 0; i < PROFILE_COUNT && r == 0; i++)
-		r = scopes_check_ip_rules(d->scopes, &profiles[i], e);
-	return r;
+	return r == 0 ? confine_compile(true, &d->filters[true], e) : r;
 }
 
 static int set_up(struct daemon *d, const struct passed *passed, struct error *e)
 {
-	int r = read_config(&d->config, e);
+	int r = daemon_read_config(&d->config, e);
 
 	if (r == 0)
 		r = access_resolve(d->config, e);
 	if (r == 0)
 		r = overlap_check(d->config->first_uid, d->config->uid_count, e);
 	if (r == 0)
-		r = daemon_find_slices(d, e);
+		r = daemon_make_policy(d, e);
 	if (r == 0)
 		r = scopes_new(d->event, &d->scopes, e);
 	if (r == 0)
-		r = check_ip_rules(d, e);
+		r = slices_check(d->config, e);
 	if (r == 0)
 		r = set_up_firewall(d, passed->firewall, e);
 	if (r == 0)
 		r = ledger_open(LEDGER_PATH, e);
 	if (r == 0)
-		r = sweep_slices(d, e);
+		r = sweep(d, e);
 	if (r == 0)
 		r = make_pool(d, e);
 	if (r == 0)
-		r = confine_compile(&d->filter, e);
+		r = compile_filters(d, e);
 	if (r == 0)
 		r = confine_drop_bounding_set(e);
 	return r == 0 ? add_sources(d, passed->listener, e) : r;
@@ -469,12 +405,15 @@ static int loop(struct daemon *d, struct error *e)
 
 	if (state < 0)
 		return state;
+	r = serve_slices(d, 0, e);
+	if (r < 0)
+		return r;
 	sd_notify(0, "READY=1");
 	keep_pins(d);
 	if (identity_n_quarantined(d->pool) > 0)
 		look_later(d, DIRTY_USEC);
 	journal_info("ready: uids %u to %u, filter of %u instructions", d->config->first_uid,
-		     d->config->first_uid + d->config->uid_count - 1, d->filter.len);
+		     d->config->first_uid + d->config->uid_count - 1, d->filters[0].len);
 	r = sd_event_loop(d->event);
 	give_firewall_back(d);
 	return r < 0 ? error_errno(e, r, "the event loop failed") : 0;
@@ -482,13 +421,15 @@ static int loop(struct daemon *d, struct error *e)
 
 static void release(struct daemon *d)
 {
-	for (size_t i = 0; i < PROFILE_COUNT; i++)
-		pin_stop(&d->slices[i].pin);
+	for (size_t i = 0; i < d->n_slices; i++)
+		pin_stop(&d->slices[i]->pin);
 	scopes_free(d->scopes);
 	firewall_free(d->firewall);
 	identity_pool_free(d->pool);
-	confine_free(&d->filter);
-	free(d->config);
+	for (int icmp = 0; icmp < 2; icmp++)
+		confine_free(&d->filters[icmp]);
+	daemon_free_policy(d);
+	daemon_free_config(&d->config);
 	sd_event_source_unref(d->listener);
 	sd_event_source_unref(d->retry);
 	sd_event_source_unref(d->quarantine);

@@ -18,11 +18,19 @@
 
 struct run;
 
-/* Of one network profile. */
+/* The slice of one network profile. It stays when a reload takes the profile away: guests may be in
+ * it. */
 struct profile_slice {
-	char path[PATH_TEXT_MAX]; /* the slice's cgroup directory */
-	struct pin pin;		  /* keeps its controllers on */
+	char profile[PROFILE_NAME_MAX + 1];
+	char unit[PROFILE_NAME_MAX + 16];
+	char path[PATH_TEXT_MAX]; /* its cgroup directory */
+	uint64_t id;		  /* its cgroup id, as the firewall knows it */
+	bool own_network, icmp;
+	struct pin pin; /* keeps its controllers on */
 };
+
+/* More than there can be profiles: those of former configurations stay. */
+#define SLICES_MAX (2 * CONFIG_PROFILES_MAX)
 
 struct daemon {
 	struct config *config; /* replaced as a whole by a reload */
@@ -30,10 +38,12 @@ struct daemon {
 	struct identity_pool *pool;
 	struct scopes *scopes;
 	struct firewall *firewall;
-	struct firewall_policy policy;
-	struct sock_fprog filter;
+	struct firewall_policy policy; /* points into config */
+	struct firewall_profile profiles[CONFIG_PROFILES_MAX];
+	struct sock_fprog filters[2];	/* without and with ICMP */
 	char slice_path[PATH_TEXT_MAX]; /* of harpe.slice */
-	struct profile_slice slices[PROFILE_COUNT];
+	struct profile_slice *slices[SLICES_MAX];
+	size_t n_slices;
 	int listen_fd;
 	sd_event_source *listener, *retry, *quarantine;
 	struct run *runs; /* oldest first */
@@ -43,12 +53,25 @@ struct daemon {
 	bool stopping;
 };
 
-/* Fills in the paths and ids of the slices, which systemd made. */
-int daemon_find_slices(struct daemon *d, struct error *e);
+/* Reads the files; to be freed with daemon_free_config(). */
+int daemon_read_config(struct config **ret, struct error *e);
+void daemon_free_config(struct config **config);
 
-/* Is the firewall in place: our table as committed, slice id fresh? When it is not (-ESTALE), all
- * guests are ended and it is rebuilt. Other errors: could not look. */
-int daemon_check_policy(struct daemon *d, struct error *e);
+/* Finds the slices of the configuration's profiles, which systemd made, and makes the firewall's
+ * policy of both. */
+int daemon_make_policy(struct daemon *d, struct error *e);
+
+/* The same, and puts it in force; the old one stays when that fails. */
+int daemon_load_policy(struct daemon *d, struct error *e);
+
+void daemon_free_policy(struct daemon *d);
+
+/* The slice of a profile that the configuration has, or had; NULL for others. */
+struct profile_slice *daemon_slice(const struct daemon *d, const char *profile);
+
+/* Is the firewall in place for guests in @slice: our table as committed, slice ids fresh? When it
+ * is not (-ESTALE), all guests are ended and it is rebuilt. Other errors: could not look. */
+int daemon_check_policy(struct daemon *d, const struct profile_slice *slice, struct error *e);
 
 /* Loads the table unowned and returns: for early boot, before there is a bus. A daemon that serves
  * has loaded it already, and owns it. */

@@ -13,7 +13,7 @@ struct guest_call {
 	const struct request *request;
 	int *fds; /* RUN_FD_COUNT; owned by the caller, closed here as soon as the guest has them */
 	int parent; /* what came as a pidfd of the caller's parent, or -1; borrowed */
-	const struct sock_fprog *filter;
+	const struct sock_fprog *filters;
 };
 
 /* Runs the guest to its end. Always fills in @ret: when this returns, nothing of the guest is left,

@@ -13,6 +13,7 @@
 #include "governor/daemon.h"
 #include "governor/overlap.h"
 #include "governor/preflight.h"
+#include "governor/slices.h"
 
 /* Whoever wants to run a guest meanwhile is told what the service manager is told. */
 static int serve(struct error *e)
@@ -48,6 +49,17 @@ static int show_config(struct error *e)
 	return config_show(CONFIG_PATH, stdout, e);
 }
 
+static int make_slices(struct error *e)
+{
+	static struct config config;
+	int r = config_load(CONFIG_PATH, &config, e);
+
+	if (r == 0)
+		r = slices_make(&config, e);
+	config_free(&config);
+	return r;
+}
+
 static const struct mode {
 	const char *option, *operand; /* NULL = none */
 	int (*run)(struct error *e);
@@ -55,6 +67,7 @@ static const struct mode {
 } modes[] = {
 	{ NULL, NULL, serve, "serve (started by harpe-gov.service)" },
 	{ "--firewall", NULL, load_firewall, "load the firewall and leave" },
+	{ "--slices", NULL, make_slices, "make the slices of the profiles and leave" },
 	{ "--config", "check", check_config, "is the configuration good?" },
 	{ "--config", "show", show_config, "what the files say, and where" },
 };

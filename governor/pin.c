@@ -22,7 +22,8 @@ static void on_started(void *userdata, int r, const struct error *error)
 		pin_stop(p);
 }
 
-static int start(struct pin *p, struct scopes *s, const struct profile *profile, struct error *e)
+static int start(struct pin *p, struct scopes *s, const char *profile, const char *slice,
+		 struct error *e)
 {
 	char description[96];
 	struct limits limits = { .value = { PIN_MEMORY, 0, USEC_PER_SEC, 1, LIMIT_INFINITY,
@@ -30,7 +31,7 @@ static int start(struct pin *p, struct scopes *s, const struct profile *profile,
 					    LIMIT_INFINITY } };
 	struct scope_spec spec = {
 		.name = p->name,
-		.slice = profile->slice,
+		.slice = slice,
 		.description = description,
 		.limits = &limits,
 	};
@@ -39,18 +40,17 @@ static int start(struct pin *p, struct scopes *s, const struct profile *profile,
 	if (r < 0)
 		return error_errno(e, r, "no process for it");
 	spec.pid = p->holder.pid;
-	snprintf(description, sizeof(description), "Keeps the controllers of %s on",
-		 profile->slice);
+	snprintf(description, sizeof(description), "Keeps the controllers of %s on", slice);
 	p->count = (p->count + 1) % PIN_COUNT;
-	snprintf(p->name, sizeof(p->name), "harpe-pin-%.*s-%d-%u.scope", PROFILE_NAME_MAX,
-		 profile->name, getpid(), p->count);
+	snprintf(p->name, sizeof(p->name), "harpe-pin-%.*s-%d-%u.scope", PROFILE_NAME_MAX, profile,
+		 getpid(), p->count);
 	return scope_start(s, &spec, on_started, p, e);
 }
 
-void pin_keep(struct pin *p, struct scopes *s, const struct profile *profile)
+void pin_keep(struct pin *p, struct scopes *s, const char *profile, const char *slice)
 {
 	struct error e = ERROR_NULL;
-	int r = p->holder.pid > 0 ? 0 : start(p, s, profile, &e);
+	int r = p->holder.pid > 0 ? 0 : start(p, s, profile, slice, &e);
 
 	if (r < 0)
 		on_started(p, r, &e);

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 
 #include "governor/holder.h"
-#include "governor/profile.h"
 #include "governor/scope.h"
 
 struct pin {
@@ -17,9 +16,9 @@ struct pin {
 	unsigned int count;	   /* so far */
 };
 
-/* Starts the pin of the profile's slice if there is none. A failure is written to the journal and
+/* Starts the pin of @profile's @slice if there is none. A failure is written to the journal and
  * harms no guest; another call is another try. */
-void pin_keep(struct pin *p, struct scopes *s, const struct profile *profile);
+void pin_keep(struct pin *p, struct scopes *s, const char *profile, const char *slice);
 
 /* The scope @name is gone. Was it the pin? */
 bool pin_lost(struct pin *p, struct scopes *s, const char *name);

@@ -52,11 +52,11 @@ int policy_profile(const struct config *c, const struct access *access, const ch
 		   const struct profile **ret, struct error *e)
 {
 	const char *name = asked[0] ? asked : c->net;
-	const struct profile *p = profile_find(name);
+	const struct profile *p = config_profile(c, name);
 
 	if (!p)
 		return error_set(e, -EINVAL, "--net: there is no network profile \"%s\"", name);
-	if (!config_allows_profile(access, name))
+	if (!config_allows_profile(c, access, name))
 		return error_set(
 			e, -EACCES,
 			"--net: %s is none of the profiles that [access%s%s] in " CONFIG_PATH

@@ -254,8 +254,8 @@ static int check_slices(struct conversation *c, struct error *e)
 
 	if (r == 0)
 		r = check_slice(c, SLICE, e);
-	for (size_t i = 0; r == 0 && i < PROFILE_COUNT; i++)
-		r = check_slice(c, profiles[i].slice, e);
+	for (size_t i = 0; r == 0 && i < PROFILE_BUILT_IN; i++)
+		r = check_slice(c, built_in_profiles[i].slice, e);
 	return r;
 }
 

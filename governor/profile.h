@@ -9,20 +9,41 @@
 #include <stddef.h>
 
 #include "common/request.h"
+#include "nft/firewall.h"
+
+/* Where a value comes from. */
+struct origin {
+	uint8_t file; /* in config->files; 0 = built in */
+	uint32_t line;
+};
 
 struct profile {
 	char name[PROFILE_NAME_MAX + 1];
 	char slice[PROFILE_NAME_MAX + 16]; /* its unit */
-	bool own_network;		   /* its guests have a network namespace each */
-	const char *in_effect;		   /* for people: what a guest can reach, one sentence */
+	bool built_in;
+	bool own_network; /* its guests have a network namespace each */
+	uint32_t on_deny; /* enum firewall_deny: what is not allowed */
+	uint32_t log;	  /* what is not allowed goes to log_group: 0 or 1 */
+	uint32_t log_group;
+	struct allow *entries; /* n_entries of them, and where each comes from */
+	struct origin *from;
+	size_t n_entries;
 };
 
-/* The built-in ones. */
-enum { PROFILE_ISOLATED, PROFILE_DROP, PROFILE_COUNT };
-extern const struct profile profiles[PROFILE_COUNT];
+/* The built-in ones, which no configuration changes. */
+enum { PROFILE_ISOLATED, PROFILE_DROP, PROFILE_REJECT, PROFILE_BUILT_IN };
+extern const struct profile built_in_profiles[PROFILE_BUILT_IN];
 
-/* Its place in profiles[]. */
-size_t profile_index(const struct profile *p);
+/* An empty one of that name, which must be profile_name_valid(). */
+void profile_init(struct profile *p, const char *name);
 
-/* NULL: there is none of that name. */
-const struct profile *profile_find(const char *name);
+/* Takes @entry into the list. -E2BIG when it is full, -ENOMEM. */
+int profile_add(struct profile *p, const struct allow *entry, struct origin from);
+
+void profile_free(struct profile *p);
+
+/* Does its list allow ICMP? */
+bool profile_has_icmp(const struct profile *p);
+
+/* For people: what a guest can reach. Returns @buf. */
+const char *profile_sentence(const struct profile *p, char buf[PROFILE_SENTENCE_MAX]);

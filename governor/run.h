@@ -39,7 +39,7 @@ struct run {
 	struct pair_start asked;
 	struct limits limits;
 	struct limit_origins origins;
-	const struct profile *profile;
+	const struct profile_slice *slice;
 	char id[RUN_ID_LEN + 1];
 	char scope[SCOPE_NAME_MAX];
 	char path[PATH_TEXT_MAX]; /* the scope's cgroup directory */
@@ -56,7 +56,8 @@ struct run {
 	pid_t main_pid;
 	struct limits in_force;
 	uint64_t started_usec;
-	uint64_t drops_before;
+	uint64_t drops_before;		  /* what the uid had when the run began */
+	uint64_t drops_kept, strays_kept; /* of this run, from before the table was replaced */
 
 	/* from PAIR_END on */
 	struct report report;

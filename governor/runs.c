@@ -119,7 +119,7 @@ static void identify(const struct run *r, struct report *report)
 	memcpy(report->id, r->id, sizeof(report->id));
 	memcpy(report->name, r->asked.name, sizeof(report->name));
 	memcpy(report->command, r->asked.command, sizeof(report->command));
-	memcpy(report->profile, r->profile->name, sizeof(report->profile));
+	memcpy(report->profile, r->slice->profile, sizeof(report->profile));
 	report->uid = r->uid;
 	report->caller_uid = r->caller.uid;
 }
@@ -148,7 +148,8 @@ static void journal_once(struct run *r)
 
 /* ---- the scope's end ---- */
 
-static void count_drops(struct run *r)
+/* What a released run has had dropped so far; unchanged where that is not known. */
+static void count_drops(const struct run *r, uint64_t *ret_uid, uint64_t *ret_slice)
 {
 	uint64_t now = FIREWALL_UNKNOWN, strays = FIREWALL_UNKNOWN;
 
@@ -157,9 +158,19 @@ static void count_drops(struct run *r)
 	firewall_uid_drops(r->d->firewall, r->uid, &now, NULL);
 	firewall_stray_drops(r->d->firewall, r->scope_id, &strays, NULL);
 	if (now != FIREWALL_UNKNOWN && r->drops_before != FIREWALL_UNKNOWN)
-		r->report.drops_uid = now - r->drops_before;
+		*ret_uid = r->drops_kept + now - r->drops_before;
 	if (strays != FIREWALL_UNKNOWN)
-		r->report.drops_slice = strays;
+		*ret_slice = r->strays_kept + strays;
+}
+
+void runs_keep_drops(struct daemon *d)
+{
+	for (struct run *r = d->runs; r; r = r->next) {
+		if (!r->has_scope)
+			continue;
+		count_drops(r, &r->drops_kept, &r->strays_kept);
+		r->drops_before = 0;
+	}
 }
 
 static void reply_end(struct run *r)
@@ -178,7 +189,7 @@ void run_finish(struct run *r)
 	bool told = r->state == RUN_STUCK;
 
 	if (r->has_scope) {
-		count_drops(r);
+		count_drops(r, &r->report.drops_uid, &r->report.drops_slice);
 		journal_once(r);
 		holder_stop(&r->holder);
 		daemon_quarantine(d, r->uid);
@@ -387,7 +398,7 @@ static int fork_supervisor(struct run *r)
 		return -errno;
 	r->supervisor = fork();
 	if (r->supervisor == 0)
-		supervisor_main(r->d->listen_fd, ends[1], &r->d->filter);
+		supervisor_main(r->d->listen_fd, ends[1], r->d->filters);
 	close(ends[1]);
 	if (r->supervisor < 0) {
 		r->supervisor = 0;

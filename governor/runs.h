@@ -14,6 +14,9 @@ int runs_accept(struct daemon *d);
 /* Switches the listener on, unless the daemon stops or has as many connections as it holds. */
 void runs_listen(struct daemon *d);
 
+/* The firewall's counters are about to be set to 0: what they say of each guest is kept. */
+void runs_keep_drops(struct daemon *d);
+
 /* Systemd removed the cgroup directory @name from the profile's slice. */
 void runs_scope_gone(struct daemon *d, const char *name);
 

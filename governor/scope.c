@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
-#include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -415,92 +415,6 @@ void scope_stop(struct scopes *s, const char *name)
 }
 
 /* ---- looking ---- */
-
-/* What is in IPAddressAllow= or IPAddressDeny= (a(iayu): family, address, prefix length). */
-struct ip_rules {
-	int all, any, loopback; /* how many; of a whole family; of loopback alone */
-};
-
-static bool is_loopback(int family, const uint8_t *address, size_t size, uint32_t prefix)
-{
-	if (family == AF_INET)
-		return size == 4 && address[0] == 127 && prefix >= 8;
-	return family == AF_INET6 && size == 16 && prefix == 128 &&
-	       memcmp(address, &in6addr_loopback, size) == 0;
-}
-
-static int count_rule(sd_bus_message *m, struct ip_rules *rules)
-{
-	const void *address = NULL;
-	uint32_t prefix = 0;
-	size_t size = 0;
-	int family = 0, r = sd_bus_message_read(m, "i", &family);
-
-	if (r >= 0)
-		r = sd_bus_message_read_array(m, 'y', &address, &size);
-	if (r >= 0)
-		r = sd_bus_message_read(m, "u", &prefix);
-	if (r >= 0)
-		r = sd_bus_message_exit_container(m);
-	if (r < 0)
-		return r;
-	rules->all++;
-	rules->any += prefix == 0;
-	rules->loopback += is_loopback(family, address, size, prefix);
-	return 0;
-}
-
-static int count_rules(sd_bus_message *m, struct ip_rules *ret)
-{
-	int r = sd_bus_message_enter_container(m, 'a', "(iayu)");
-
-	*ret = (struct ip_rules){ 0 };
-	while (r >= 0 && (r = sd_bus_message_enter_container(m, 'r', "iayu")) > 0)
-		r = count_rule(m, ret);
-	return r;
-}
-
-static int get_rules(struct scopes *s, const char *slice, const char *property,
-		     struct ip_rules *ret, struct error *e)
-{
-	sd_bus_message *m = NULL;
-	char *path = NULL;
-	int r = sd_bus_path_encode(MANAGER_PATH "/unit", slice, &path);
-
-	if (r >= 0)
-		r = sd_bus_get_property(s->bus, MANAGER_NAME, path, MANAGER_NAME ".Slice", property,
-					NULL, &m, "a(iayu)");
-	if (r >= 0)
-		r = count_rules(m, ret);
-	sd_bus_message_unref(m);
-	free(path);
-	return r < 0 ? error_errno(e, r, "%s: its %s= cannot be read", slice, property) : 0;
-}
-
-int scopes_check_ip_rules(struct scopes *s, const struct profile *profile, struct error *e)
-{
-	const char *const slices[] = { profile->slice, SLICE, "-.slice" };
-	struct ip_rules rules;
-	int r = get_rules(s, profile->slice, "IPAddressDeny", &rules, e);
-
-	if (r < 0)
-		return r;
-	if (rules.any < 2) /* IPv4 and IPv6 */
-		return error_set(e, -ESTALE,
-				 "%s: IPAddressDeny=any is missing; see systemctl cat %s",
-				 profile->slice, profile->slice);
-	for (size_t i = 0; i < ARRAY_SIZE(slices); i++) {
-		r = get_rules(s, slices[i], "IPAddressAllow", &rules, e);
-		if (r < 0)
-			return r;
-		if (rules.all > (profile->own_network ? rules.loopback : 0))
-			return error_set(e, -ESTALE,
-					 "%s: IPAddressAllow= would win over the guests' "
-					 "IPAddressDeny=any; remove it",
-					 slices[i]);
-	}
-	return 0;
-}
 
 int scope_path(const char *name, pid_t pid, char path[PATH_TEXT_MAX], struct error *e)
 {

@@ -13,7 +13,6 @@
 
 #include "common/limits.h"
 #include "governor/pair.h"
-#include "governor/profile.h"
 
 #define SLICE	       "harpe.slice" /* all guests; aggregate limits, the firewall's match */
 #define SERVICE	       "harpe-gov.service"
@@ -51,11 +50,6 @@ void scope_stop(struct scopes *s, const char *name);
  * enough, a dead process can be "attached" (the scope would then never end). -ESRCH when @pid is
  * not in it. */
 int scope_path(const char *name, pid_t pid, char path[PATH_TEXT_MAX], struct error *e);
-
-/* Does systemd hold IPAddressDeny=any for the profile's slice, and no IPAddressAllow= in it or
- * above, which would win, but for loopback when that is the guest's own? Asks and waits, so only
- * while the daemon starts. */
-int scopes_check_ip_rules(struct scopes *s, const struct profile *profile, struct error *e);
 
 /* Is systemd's program attached to the scope's cgroup @path? It carries the rules of all slices
  * above; slices themselves have none. 0 or -ESTALE. */

@@ -12,6 +12,7 @@
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -51,12 +52,15 @@ static const int creators[] = { SCMP_SYS(socket), SCMP_SYS(socketpair) };
 
 static const int families[] = { AF_UNIX, AF_INET, AF_INET6 }; /* allowed, ascending */
 
-/* Of the IP families; protocol 0 means the type's own. */
-static const struct {
-	int type, protocol;
+/* Of the IP families, ascending; protocol 0 means the type's own. */
+static const struct ip_socket {
+	int type, family, protocol; /* AF_UNSPEC: both */
+	bool icmp;		    /* only where the profile allows it */
 } ip_sockets[] = {
-	{ SOCK_STREAM, IPPROTO_TCP },
-	{ SOCK_DGRAM, IPPROTO_UDP },
+	{ SOCK_STREAM, AF_UNSPEC, IPPROTO_TCP, false },
+	{ SOCK_DGRAM, AF_INET, IPPROTO_ICMP, true },
+	{ SOCK_DGRAM, AF_UNSPEC, IPPROTO_UDP, false },
+	{ SOCK_DGRAM, AF_INET6, IPPROTO_ICMPV6, true },
 };
 
 static int is_allowed_family(int family)
@@ -78,52 +82,60 @@ static int deny_families(scmp_filter_ctx ctx, int call)
 	return r;
 }
 
-/* Every protocol of this type but 0 and its own. */
-static int deny_protocols(scmp_filter_ctx ctx, int call, int family, int type, int protocol)
+/* The next protocol of @type above @protocol that is allowed, 0 when there is none. */
+static int next_protocol(int family, int type, bool icmp, int protocol)
 {
-	int r = seccomp_rule_add(ctx, DENY, call, 3, ARG_IS(0, (uint64_t)family),
-				 TYPE_IS((uint64_t)type), ARG_ABOVE(2, (uint64_t)protocol));
+	for (size_t i = 0; i < ARRAY_SIZE(ip_sockets); i++) {
+		const struct ip_socket *s = &ip_sockets[i];
 
-	for (int other = 1; other < protocol && r == 0; other++)
-		r = seccomp_rule_add(ctx, DENY, call, 3, ARG_IS(0, (uint64_t)family),
-				     TYPE_IS((uint64_t)type), ARG_IS(2, (uint64_t)other));
-	return r;
+		if (s->type == type && (s->family == AF_UNSPEC || s->family == family) &&
+		    (icmp || !s->icmp) && s->protocol > protocol)
+			return s->protocol;
+	}
+	return 0;
 }
 
-static int protocol_of(int type)
+/* Every protocol of this type but 0 and those that are allowed. */
+static int deny_protocols(scmp_filter_ctx ctx, int call, int family, int type, bool icmp)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(ip_sockets); i++)
-		if (ip_sockets[i].type == type)
-			return ip_sockets[i].protocol;
-	return -1;
+	int last = 0, next, r = 0;
+
+	while ((next = next_protocol(family, type, icmp, last)) != 0) {
+		for (int other = last + 1; other < next && r == 0; other++)
+			r = seccomp_rule_add(ctx, DENY, call, 3, ARG_IS(0, (uint64_t)family),
+					     TYPE_IS((uint64_t)type), ARG_IS(2, (uint64_t)other));
+		last = next;
+	}
+	if (r < 0)
+		return r;
+	return seccomp_rule_add(ctx, DENY, call, 3, ARG_IS(0, (uint64_t)family),
+				TYPE_IS((uint64_t)type), ARG_ABOVE(2, (uint64_t)last));
 }
 
-static int deny_ip_sockets(scmp_filter_ctx ctx, int call, int family)
+static int deny_ip_sockets(scmp_filter_ctx ctx, int call, int family, bool icmp)
 {
 	int r = 0;
 
 	for (int type = 0; type <= TYPE_MASK && r == 0; type++) {
-		int protocol = protocol_of(type);
-
-		if (protocol < 0)
+		if (next_protocol(family, type, icmp, 0) != 0)
+			r = deny_protocols(ctx, call, family, type, icmp);
+		else
 			r = seccomp_rule_add(ctx, DENY, call, 2, ARG_IS(0, (uint64_t)family),
 					     TYPE_IS((uint64_t)type));
-		else
-			r = deny_protocols(ctx, call, family, type, protocol);
 	}
 	return r;
 }
 
-static int deny_sockets(scmp_filter_ctx ctx)
+static int deny_sockets(scmp_filter_ctx ctx, bool icmp)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(creators) && r == 0; i++) {
 		r = deny_families(ctx, creators[i]);
 		if (r == 0)
-			r = deny_ip_sockets(ctx, creators[i], AF_INET);
+			r = deny_ip_sockets(ctx, creators[i], AF_INET, icmp);
 		if (r == 0)
-			r = deny_ip_sockets(ctx, creators[i], AF_INET6);
+			r = deny_ip_sockets(ctx, creators[i], AF_INET6, icmp);
 	}
 	return r;
 }
@@ -245,11 +257,11 @@ static int deny_filters(scmp_filter_ctx ctx)
 }
 
 static int (*const rules[])(scmp_filter_ctx ctx) = {
-	deny_user_namespaces, deny_sockets,	      deny_socket_options, deny_id_bits,
+	deny_user_namespaces, deny_socket_options,    deny_id_bits,
 	deny_core_limit,      deny_terminal_requests, deny_filters,
 };
 
-static int add_rules(scmp_filter_ctx ctx)
+static int add_rules(scmp_filter_ctx ctx, bool icmp)
 {
 	int r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, DENY);
 
@@ -259,7 +271,7 @@ static int add_rules(scmp_filter_ctx ctx)
 		r = seccomp_rule_add(ctx, whole_calls[i].action, whole_calls[i].syscall, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(rules) && r == 0; i++)
 		r = rules[i](ctx);
-	return r;
+	return r == 0 ? deny_sockets(ctx, icmp) : r;
 }
 
 /* libseccomp writes programs to descriptors only. */
@@ -294,10 +306,10 @@ static void release_context(scmp_filter_ctx *ctx)
 		seccomp_release(*ctx);
 }
 
-int confine_compile(struct sock_fprog *ret, struct error *e)
+int confine_compile(bool icmp, struct sock_fprog *ret, struct error *e)
 {
 	_cleanup_(release_context) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
-	int r = ctx ? add_rules(ctx) : -ENOMEM;
+	int r = ctx ? add_rules(ctx, icmp) : -ENOMEM;
 
 	if (r == 0)
 		r = export_program(ctx, ret);

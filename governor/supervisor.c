@@ -25,7 +25,7 @@ struct call {
 	struct request request;
 	int fds[WIRE_FDS_MAX];
 	size_t n_fds;
-	const struct sock_fprog *filter;
+	const struct sock_fprog *filters;
 };
 
 static void answer(enum wire_type type, const struct wire_field *fields, size_t n_fields,
@@ -72,7 +72,7 @@ static int serve_run(struct call *c, struct error *e)
 		.request = &c->request,
 		.fds = c->fds,
 		.parent = c->n_fds > RUN_FD_PARENT ? c->fds[RUN_FD_PARENT] : -1,
-		.filter = c->filter,
+		.filters = c->filters,
 	};
 	int r = check_descriptors(c, e);
 
@@ -214,9 +214,9 @@ static int say_hello(struct error *e)
 	return pair_call(DAEMON_FD, &ask, &reply, e);
 }
 
-void supervisor_main(int listener, int daemon, const struct sock_fprog *filter)
+void supervisor_main(int listener, int daemon, const struct sock_fprog *filters)
 {
-	struct call call = { .filter = filter };
+	struct call call = { .filters = filters };
 	struct error e = ERROR_NULL;
 
 	reset_signals();

@@ -11,16 +11,15 @@
 #include "common/fd.h"
 #include "governor/cgroup.h"
 #include "governor/ledger.h"
-#include "governor/profile.h"
 
 #define ROUNDS	 100
 #define ROUND_NS 100000000 /* 0.1 s */
 
-static int is_scope(const char *name)
+static int has_suffix(const char *name, const char *suffix)
 {
 	const char *dot = strrchr(name, '.');
 
-	return dot && strcmp(dot, ".scope") == 0;
+	return dot && strcmp(dot, suffix) == 0;
 }
 
 /* Kills what is in there; the number of scopes, the name of one in @last. */
@@ -35,7 +34,7 @@ static int kill_scopes(const char *path, char *last, size_t size, struct error *
 	while ((entry = readdir(slice))) {
 		_cleanup_close_ int fd = -1;
 
-		if (!is_scope(entry->d_name))
+		if (!has_suffix(entry->d_name, ".scope"))
 			continue;
 		fd = openat(dirfd(slice), entry->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0)
@@ -55,12 +54,11 @@ struct sweep {
 static void on_found(void *userdata, struct report *r)
 {
 	const struct sweep *s = userdata;
-	const struct profile *profile = profile_find(r->profile);
 	char scope[512];
 
-	if (profile) {
-		snprintf(scope, sizeof(scope), "%s/%s/harpe-%s.scope", s->slice, profile->slice,
-			 r->id);
+	if (profile_name_valid(r->profile)) {
+		snprintf(scope, sizeof(scope), "%s/harpe-%s.slice/harpe-%s.scope", s->slice,
+			 r->profile, r->id);
 		cgroup_counters_at(scope, r);
 	}
 	s->found(r);
@@ -73,7 +71,7 @@ int sweep_ledger(const char *slice, const char *ledger, sweep_found found, struc
 	return ledger_settle(ledger, on_found, &s, e);
 }
 
-int sweep_slice(const char *path, struct error *e)
+static int sweep_slice(const char *path, struct error *e)
 {
 	struct timespec pause = { .tv_nsec = ROUND_NS };
 	char last[256] = "";
@@ -87,4 +85,23 @@ int sweep_slice(const char *path, struct error *e)
 	}
 	return error_set(e, -EBUSY, "%s/%s: an earlier run's scope does not go away (%d of them)",
 			 path, last, n);
+}
+
+int sweep_slices(const char *slice, struct error *e)
+{
+	_cleanup_(close_directory) DIR *slices = opendir(slice);
+	struct dirent *entry;
+	int r = 0;
+
+	if (!slices)
+		return error_errno(e, -errno, "%s: cannot be read", slice);
+	while (r == 0 && (entry = readdir(slices))) {
+		char path[512];
+
+		if (!has_suffix(entry->d_name, ".slice"))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", slice, entry->d_name);
+		r = sweep_slice(path, e);
+	}
+	return r;
 }

@@ -52,7 +52,7 @@ static const struct option run_options[RUN_OPTIONS] = {
 	[RUN_REPORT] = { NULL, "report", "FILE|fd:N", "write the report there, as JSON" },
 	[RUN_WAIT] = { NULL, "wait", "DURATION", "wait that long for a place, if there is none" },
 	[RUN_PARENT] = { NULL, "with-parent", NULL, "end when the process that called ends" },
-	[RUN_NET] = { NULL, "net", "PROFILE", "network profile: isolated or drop" },
+	[RUN_NET] = { NULL, "net", "PROFILE", "network: isolated, drop, reject or a profile" },
 	[RUN_EXPLAIN] = { NULL, "explain", NULL, "start nothing, print what would be in force" },
 };
 

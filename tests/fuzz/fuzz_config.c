@@ -56,11 +56,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (config_read(file, "F", &c, &e) < 0) {
 		if (strncmp(e.text, "F:", 2) != 0)
 			abort();
+	} else if (config_check_profiles(&c, &e) < 0) {
+		if (strncmp(e.text, "F:", 2) != 0)
+			abort();
 	} else if (config_check(&c, &e) == 0) {
 		check(&c);
 	} else if (!e.text[0]) {
 		abort();
 	}
+	config_free(&c);
 	fclose(file);
 	return 0;
 }

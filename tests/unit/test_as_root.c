@@ -308,7 +308,7 @@ static void limits_resources(void **state)
 static int filter_syscalls(uint32_t uid, struct error *e)
 {
 	struct sock_fprog program;
-	int r = confine_compile(&program, e);
+	int r = confine_compile(false, &program, e);
 
 	(void)uid;
 	if (r < 0)

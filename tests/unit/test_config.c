@@ -22,6 +22,8 @@ static int parse(const char *text, struct config *c, struct error *e)
 	config_defaults(c);
 	r = config_read(file, "F", c, e);
 	if (r == 0)
+		r = config_check_profiles(c, e);
+	if (r == 0)
 		r = config_check(c, e);
 	fclose(file);
 	return r;
@@ -226,10 +228,22 @@ static const struct {
 	  "F:2: [access] max-connections: \"65537\" is not a number from 1 to 65536" },
 	{ "[pool]\ncount = 5\n[access]\n[pool]\ncount = 5\n",
 	  "F:5: [pool] count: is set twice; keep one line" },
-	{ "[defaults]\nnet = open\n",
-	  "F:2: [defaults] net: \"open\" is no network profile; see harpe-gov.conf(5)" },
+	{ "[defaults]\nnet = open\n", "F:2: [defaults] net: there is no profile \"open\"" },
 	{ "[access]\nprofiles = isolated open\n",
-	  "F:2: [access] profiles: \"open\" is no network profile; see harpe-gov.conf(5)" },
+	  "F:2: [access] profiles: there is no profile \"open\"" },
+	{ "[defaults]\nnet = a b\n",
+	  "F:2: [defaults] net: \"a b\" is no profile's name: 1 to 31 of a-z 0-9" },
+	{ "[profile drop]\nlog = yes\n", "F:1: [profile drop]: is built in; choose another name" },
+	{ "[profile A]\n", "F:1: [profile A]: there is no such section; see harpe-gov.conf(5)" },
+	{ "[profile a]\nlog = maybe\n", "F:2: [profile a] log: \"maybe\" is not no or yes" },
+	{ "[profile a]\non-deny = allow\n",
+	  "F:2: [profile a] on-deny: \"allow\" is not drop or reject" },
+	{ "[profile a]\nlog-group = 65536\n",
+	  "F:2: [profile a] log-group: \"65536\" is not a number from 0 to 65535" },
+	{ "[profile a]\nlog = no\nlog = yes\n",
+	  "F:3: [profile a] log: is set twice; keep one line" },
+	{ "[profile a]\nmemory = 1G\n",
+	  "F:2: [profile a] memory: there is no such key; see harpe-gov.conf(5)" },
 	{ "[access]\nprofiles =\n", "F:2: [access] profiles: names nothing" },
 	{ "[access]\nprofiles = drop\n",
 	  "[defaults] net = isolated is none of [access] profiles; add it there, or change the "
@@ -523,6 +537,67 @@ static void loads_files(void **state)
 	assert_int_equal(open_fds(), before);
 }
 
+static void reads_profiles(void **state)
+{
+	static const char *const lines[] = {
+		"tcp 192.0.2.10:443",
+		"udp [2001:db8::/32]:53-54",
+		"icmp 192.0.2.1",
+	};
+	static const uint32_t line_numbers[] = { 4, 5, 4 };
+	struct place *p = *state;
+	struct error e = ERROR_NULL;
+	const struct profile *web;
+	struct config c = {};
+
+	put(p, NULL,
+	    "[access]\nprofiles = isolated web\n"
+	    "[profile web]\nallow = tcp 192.0.2.10:443\nallow = udp [2001:db8::/32]:53-54\n"
+	    "on-deny = reject\n[profile empty]\n");
+	put(p, "1.conf",
+	    "[defaults]\nnet = web\n"
+	    "[profile web]\nallow = icmp 192.0.2.1\nlog = yes\nlog-group = 7\n");
+	if (config_load(p->path, &c, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(c.n_profiles, PROFILE_BUILT_IN + 2);
+	web = config_profile(&c, "web");
+	assert_non_null(web);
+	assert_string_equal(web->slice, "harpe-web.slice");
+	assert_int_equal(web->on_deny, FIREWALL_REJECT);
+	assert_int_equal(web->log, 1);
+	assert_int_equal(web->log_group, 7);
+	assert_true(profile_has_icmp(web));
+	assert_int_equal(web->n_entries, ARRAY_SIZE(lines));
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		char text[ALLOW_FORMAT_MAX];
+
+		assert_string_equal(allow_format(&web->entries[i], text), lines[i]);
+		assert_int_equal(web->from[i].line, line_numbers[i]);
+	}
+	assert_int_equal(config_profile(&c, "empty")->n_entries, 0);
+	assert_true(config_allows_profile(&c, &c.access[0], "web"));
+	assert_false(config_allows_profile(&c, &c.access[0], "empty"));
+	assert_false(config_allows_profile(&c, &c.access[0], "drop"));
+	config_free(&c);
+}
+
+static void bounds_profiles(void **state)
+{
+	static char text[TEXT_SIZE];
+	struct error e = ERROR_NULL;
+	struct config c;
+	size_t used = 0;
+
+	(void)state;
+	for (int i = PROFILE_BUILT_IN; i < CONFIG_PROFILES_MAX; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "[profile p%d]\n", i);
+	assert_int_equal(parse(text, &c, &e), 0);
+	assert_int_equal(c.n_profiles, CONFIG_PROFILES_MAX);
+	strcat(text, "[profile more]\n");
+	assert_int_equal(parse(text, &c, &e), -E2BIG);
+	assert_string_equal(e.text, "F:65: [profile more]: more than 64 profiles");
+}
+
 /* In the order of their names, whatever the directory's is. */
 static void reads_drop_ins_in_order(void **state)
 {
@@ -628,7 +703,9 @@ static void names_file_and_line(void **state)
 			put(p, NULL, "[pool]\n#\n#\n#\n#\n#\n#\n");
 			put(p, "10-a.conf", "[defaults]\n");
 			put(p, "50-x.conf", bad[i].text);
-			put(p, "60-y.conf", "junk\n");
+			/* which profiles there are is known at the end of all files */
+			put(p, "60-y.conf",
+			    strstr(bad[i].sentence, "no profile \"") ? "" : "junk\n");
 			assert_not_loaded(p, "50-x.conf", -EINVAL, bad[i].sentence + 1);
 			put(p, "60-y.conf", "");
 			continue;
@@ -1021,7 +1098,7 @@ static void documents_every_key(void **state)
 	assert_mentions(access, "*groups*=_", "", "");
 	assert_mentions(access, "*profiles*=_", "", "");
 	assert_mentions(page, "*net*=_", "", "");
-	assert_int_equal(count_of(page, "*=_"), ARRAY_SIZE(keys) - LIMIT_COUNT + 4);
+	assert_int_equal(count_of(page, "*=_"), ARRAY_SIZE(keys) - LIMIT_COUNT + 8);
 }
 
 #define file_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -1041,6 +1118,8 @@ int main(void)
 		cmocka_unit_test(reads_access_sections),
 		file_test(knows_where_limits_come_from),
 		file_test(loads_files),
+		file_test(reads_profiles),
+		cmocka_unit_test(bounds_profiles),
 		file_test(reads_drop_ins_in_order),
 		file_test(overrides_key_by_key),
 		file_test(ignores_other_files),

@@ -171,10 +171,12 @@ static void sees_other_values(void **state)
 
 /* ---- the filter ---- */
 
+static bool with_icmp;
+
 static int enter_filter(struct error *e)
 {
 	struct sock_fprog program;
-	int r = confine_compile(&program, e);
+	int r = confine_compile(with_icmp, &program, e);
 
 	if (r < 0)
 		return r;
@@ -210,12 +212,15 @@ static void assert_filtered(int (*f)(struct error *e))
 
 static int is_allowed(int family, int type, int protocol)
 {
+	int icmp = family == AF_INET ? IPPROTO_ICMP : IPPROTO_ICMPV6;
+
 	if (family == AF_UNIX)
 		return 1;
 	if (family != AF_INET && family != AF_INET6)
 		return 0;
 	return ((type & 0xf) == SOCK_STREAM && (protocol == 0 || protocol == IPPROTO_TCP)) ||
-	       ((type & 0xf) == SOCK_DGRAM && (protocol == 0 || protocol == IPPROTO_UDP));
+	       ((type & 0xf) == SOCK_DGRAM &&
+		(protocol == 0 || protocol == IPPROTO_UDP || (with_icmp && protocol == icmp)));
 }
 
 /* The error of socket(2) or socketpair(2), 0 when it worked. */
@@ -327,6 +332,15 @@ static void denies_other_protocols(void **state)
 {
 	(void)state;
 	assert_filtered(check_all_protocols);
+}
+
+static void allows_icmp_where_it_is_due(void **state)
+{
+	(void)state;
+	with_icmp = true;
+	assert_filtered(check_all_sockets);
+	assert_filtered(check_all_protocols);
+	with_icmp = false;
 }
 
 static const struct {
@@ -766,7 +780,7 @@ static void frees_the_program(void **state)
 	int before = open_fds();
 
 	(void)state;
-	assert_int_equal(confine_compile(&program, &e), 0);
+	assert_int_equal(confine_compile(false, &program, &e), 0);
 	assert_in_range(program.len, 10, 4096);
 	confine_free(&program);
 	assert_null(program.filter);
@@ -783,6 +797,7 @@ int main(void)
 		cmocka_unit_test(sees_other_values),
 		cmocka_unit_test(denies_sockets_but_unix_tcp_and_udp),
 		cmocka_unit_test(denies_other_protocols),
+		cmocka_unit_test(allows_icmp_where_it_is_due),
 		cmocka_unit_test(allows_usual_sockets),
 		cmocka_unit_test(sees_through_flags),
 		cmocka_unit_test(filters_calls),

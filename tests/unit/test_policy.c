@@ -29,18 +29,24 @@ static void finds_the_profile(void **state)
 {
 	const struct profile *p = NULL;
 	struct access only = { .name = "ci", .profiles = { .n = 1, .name = { "isolated" } } };
-	struct config c = { .net = "isolated" };
+	static struct config c;
 	struct error e = ERROR_NULL;
 
 	(void)state;
+	config_defaults(&c);
+	profile_init(&c.profiles[c.n_profiles++], "web");
 	assert_int_equal(policy_profile(&c, &plain, "", &p, &e), 0);
 	assert_string_equal(p->name, "isolated");
 	assert_true(p->own_network);
 	assert_int_equal(policy_profile(&c, &plain, "drop", &p, &e), 0);
 	assert_string_equal(p->name, "drop");
 	assert_false(p->own_network);
-	assert_int_equal(policy_profile(&c, &plain, "web", &p, &e), -EINVAL);
-	assert_string_equal(e.text, "--net: there is no network profile \"web\"");
+	assert_int_equal(policy_profile(&c, &plain, "lan", &p, &e), -EINVAL);
+	assert_string_equal(e.text, "--net: there is no network profile \"lan\"");
+	assert_int_equal(policy_profile(&c, &plain, "web", &p, &e), -EACCES); /* not for all */
+	strcpy(c.net, "web");
+	assert_int_equal(policy_profile(&c, &plain, "web", &p, &e), 0);
+	strcpy(c.net, "isolated");
 	assert_int_equal(policy_profile(&c, &only, "", &p, &e), 0);
 	assert_int_equal(policy_profile(&c, &only, "drop", &p, &e), -EACCES);
 	assert_string_equal(e.text, "--net: drop is none of the profiles that [access ci] in "
