@@ -30,6 +30,7 @@
 #define FDSTORE_NAME	"firewall"
 #define LISTEN_FD_NAME	"clients"
 #define RETRY_USEC	USEC_PER_SEC
+#define LOOK_USEC	(USEC_PER_SEC / 10) /* after a change of the ruleset */
 #define DIRTY_USEC	(10 * USEC_PER_SEC) /* until a uid that was not clean is looked at again */
 #define QUARANTINE_USEC (USEC_PER_SEC / 5)  /* one look for all uids of that time */
 
@@ -172,6 +173,52 @@ static int serve_slices(struct daemon *d, size_t first, struct error *e)
 		pin_keep(&d->slices[i]->pin, d->scopes, d->slices[i]->profile, d->slices[i]->unit);
 	}
 	return 0;
+}
+
+/* ---- the ruleset ---- */
+
+static int on_look(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	(void)source;
+	(void)usec;
+	daemon_ruleset_changed(userdata);
+	return 0;
+}
+
+/* Looking takes a moment when the table is large: one look for all changes of a moment. */
+static int on_ruleset(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	struct daemon *d = userdata;
+	struct monitor_news news;
+	int pending = SD_EVENT_OFF;
+
+	(void)source;
+	(void)revents;
+	monitor_read(fd, &news);
+	if (!news.changed)
+		return 0;
+	d->news = news;
+	sd_event_source_get_enabled(d->look, &pending);
+	if (pending != SD_EVENT_OFF)
+		return 0;
+	sd_event_source_set_time_relative(d->look, LOOK_USEC);
+	return sd_event_source_set_enabled(d->look, SD_EVENT_ONESHOT);
+}
+
+static int watch_ruleset(struct daemon *d, struct error *e)
+{
+	int r;
+
+	d->monitor = monitor_open(e);
+	if (d->monitor < 0)
+		return d->monitor;
+	r = sd_event_add_io(d->event, NULL, d->monitor, EPOLLIN, on_ruleset, d);
+	if (r >= 0)
+		r = sd_event_add_time_relative(d->event, &d->look, CLOCK_MONOTONIC, 0, 0, on_look,
+					       d);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(d->look, SD_EVENT_OFF);
+	return r < 0 ? error_errno(e, r, "the ruleset cannot be watched") : 0;
 }
 
 /* ---- events ---- */
@@ -386,6 +433,8 @@ static int set_up(struct daemon *d, const struct passed *passed, struct error *e
 		r = compile_filters(d, e);
 	if (r == 0)
 		r = confine_drop_bounding_set(e);
+	if (r == 0)
+		r = watch_ruleset(d, e);
 	return r == 0 ? add_sources(d, passed->listener, e) : r;
 }
 
@@ -430,6 +479,8 @@ static void release(struct daemon *d)
 		confine_free(&d->filters[icmp]);
 	daemon_free_policy(d);
 	daemon_free_config(&d->config);
+	close_fd(&d->monitor);
+	sd_event_source_unref(d->look);
 	sd_event_source_unref(d->listener);
 	sd_event_source_unref(d->retry);
 	sd_event_source_unref(d->quarantine);
@@ -438,7 +489,7 @@ static void release(struct daemon *d)
 
 int daemon_serve(struct error *e)
 {
-	struct daemon d = { 0 };
+	struct daemon d = { .monitor = -1 };
 	struct passed passed = { .listener = -1, .firewall = -1 };
 	int r = take_passed(&passed, e);
 

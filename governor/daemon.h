@@ -15,6 +15,7 @@
 #include "governor/pin.h"
 #include "governor/scope.h"
 #include "nft/firewall.h"
+#include "nft/monitor.h"
 
 struct run;
 
@@ -45,6 +46,9 @@ struct daemon {
 	struct profile_slice *slices[SLICES_MAX];
 	size_t n_slices;
 	int listen_fd;
+	int monitor;		  /* of the ruleset */
+	struct monitor_news news; /* who changed it last */
+	sd_event_source *look;	  /* at the ruleset, soon */
 	sd_event_source *listener, *retry, *quarantine;
 	struct run *runs; /* oldest first */
 	uint32_t n_runs;
@@ -75,6 +79,11 @@ int daemon_check_policy(struct daemon *d, const struct profile_slice *slice, str
 
 /* Loads the table unowned and returns: for early boot, before there is a bus. A daemon that serves
  * has loaded it already, and owns it. */
+/* Somebody committed something to the host's ruleset: looks whether our table is still what it must
+ * be, with the consequences of daemon_check_policy(). */
+void daemon_ruleset_changed(struct daemon *d);
+
+/* Loads the table unowned and returns: for early boot, before there is a bus. */
 int daemon_load_firewall_once(struct error *e);
 
 /* Takes a uid back; it is free again when it was found clean, a moment later. */

@@ -171,9 +171,15 @@ void daemon_free_policy(struct daemon *d)
 /* Everything was lost: ends all guests, rebuilds the table. */
 static void policy_lost(struct daemon *d, const struct error *why)
 {
+	const struct monitor_news *news = &d->news;
 	struct error e = ERROR_NULL;
+	char who[96] = "";
 
-	journal_error("policy lost: %s; guests are ended and the table is rebuilt", why->text);
+	if (news->pid)
+		snprintf(who, sizeof(who), " (the last to change a ruleset was %s, process %u)",
+			 news->name, news->pid);
+	journal_error("policy lost: %s%s; guests are ended and the table is rebuilt", why->text,
+		      who);
 	runs_stop_all(d, ENDED_POLICY_LOST);
 	if (daemon_load_policy(d, &e) < 0)
 		journal_error("the table cannot be rebuilt, so no guest will run: %s", e.text);
@@ -200,6 +206,19 @@ int daemon_check_policy(struct daemon *d, const struct profile_slice *slice, str
 	if (r == -ESTALE)
 		policy_lost(d, e);
 	return r < 0 ? error_wrap(e, r, "the firewall is not in force, so nothing runs") : 0;
+}
+
+void daemon_ruleset_changed(struct daemon *d)
+{
+	struct error e = ERROR_NULL;
+	int r = check_slice(d->slice_path, d->policy.slice_id, &e);
+
+	if (r == 0)
+		r = firewall_check(d->firewall, &e);
+	if (r == -ESTALE)
+		policy_lost(d, &e);
+	else if (r < 0)
+		journal_error("the firewall cannot be looked at: %s", e.text);
 }
 
 /* ---- at boot ---- */
