@@ -60,8 +60,7 @@
  *			ip6 nexthdr . ip6 daddr . th dport @web_ip6 accept
  *			update @logged { meta skuid limit rate 10/second burst 20 packets } \
  *				log prefix "harpe-gov web: " group 1
- *			meta l4proto tcp meta skuid @pool reject with tcp reset
- *			meta skuid @pool reject with icmpx admin-prohibited
+ *			meta skuid @pool reject with icmpx port-unreachable
  *		}
  *	}
  *

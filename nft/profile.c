@@ -154,18 +154,14 @@ static bool rule_log(struct ruleset *rs, struct ruleset_chain *c, const struct f
 			  expr_log(prefix, p->log_group));
 }
 
-/* meta l4proto tcp meta skuid @pool reject with tcp reset
- * meta skuid @pool reject with icmpx admin-prohibited
- * The lookup comes last: it counts. */
-static bool rules_reject(struct ruleset *rs, struct ruleset_chain *c)
+/* meta skuid @pool reject with icmpx port-unreachable
+ * The lookup comes last: it counts. No TCP reset: that would be a packet from the forbidden
+ * address, which systemd's address filter drops on its way back; an ICMP error goes to the socket
+ * past it. */
+static bool rule_reject(struct ruleset *rs, struct ruleset_chain *c)
 {
-	const uint8_t tcp = IPPROTO_TCP;
-
-	return BUILD_RULE(c, expr_meta(NFT_META_L4PROTO), expr_equal(&tcp, 1),
-			  expr_meta(NFT_META_SKUID), in_set(rs, SET_POOL),
-			  expr_reject(NFT_REJECT_TCP_RST, 0)) &&
-	       BUILD_RULE(c, expr_meta(NFT_META_SKUID), in_set(rs, SET_POOL),
-			  expr_reject(NFT_REJECT_ICMPX_UNREACH, NFT_REJECT_ICMPX_ADMIN_PROHIBITED));
+	return BUILD_RULE(c, expr_meta(NFT_META_SKUID), in_set(rs, SET_POOL),
+			  expr_reject(NFT_REJECT_ICMPX_UNREACH, NFT_REJECT_ICMPX_PORT_UNREACH));
 }
 
 int build_profile_chain(struct ruleset *rs, const struct firewall_profile *p)
@@ -176,5 +172,5 @@ int build_profile_chain(struct ruleset *rs, const struct firewall_profile *p)
 	if (!c || !rule_others(rs, c) || !rules_allowed(rs, c, p) ||
 	    (p->log && !rule_log(rs, c, p)))
 		return -ENOMEM;
-	return p->on_deny == FIREWALL_REJECT && !rules_reject(rs, c) ? -ENOMEM : 0;
+	return p->on_deny == FIREWALL_REJECT && !rule_reject(rs, c) ? -ENOMEM : 0;
 }

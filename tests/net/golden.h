@@ -218,21 +218,13 @@ static const struct {
 	  "rule 4 in chain profile_web: log prefix harpe-gov web: , group 5, snaplen 0, "
 	  "threshold 0, level 0, flags 0\n" },
 
-	{ "		meta l4proto tcp meta skuid @pool reject with tcp reset\n",
+	{ "		meta skuid @pool reject\n"
+	  "	}\n",
 	  "rule 5 in chain profile_web\n"
-	  "rule 5 in chain profile_web: meta key 16, from 0, to 1\n"
-	  "rule 5 in chain profile_web: cmp from 1, op 0, data 06\n"
 	  "rule 5 in chain profile_web: meta key 10, from 0, to 1\n"
 	  "rule 5 in chain profile_web: lookup from 1, to 0, set pool, flags 0\n"
-	  "rule 5 in chain profile_web: reject type 1, code 0\n" },
-
-	{ "		meta skuid @pool reject with icmpx admin-prohibited\n"
-	  "	}\n",
-	  "rule 6 in chain profile_web\n"
-	  "rule 6 in chain profile_web: meta key 10, from 0, to 1\n"
-	  "rule 6 in chain profile_web: lookup from 1, to 0, set pool, flags 0\n"
-	  "rule 6 in chain profile_web: reject type 2, code 3\n"
-	  "6 rules in chain profile_web\n" },
+	  "rule 5 in chain profile_web: reject type 2, code 1\n"
+	  "5 rules in chain profile_web\n" },
 
 	{ "}\n", "" },
 };

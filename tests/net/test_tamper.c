@@ -29,7 +29,7 @@ static const struct {
 	  "rule 1 in chain output: meta" },
 	{ "insert rule inet harpe_gov profile_drop accept",
 	  "rule 1 in chain profile_drop: immediate" },
-	{ "add rule inet harpe_gov profile_web accept", "rule 7 in chain profile_web" },
+	{ "add rule inet harpe_gov profile_web accept", "rule 6 in chain profile_web" },
 	{ "delete rule inet harpe_gov output handle $(nft -a list chain inet harpe_gov output | "
 	  "sed -n 's/.*skuid.*handle //p')",
 	  "1 rules in chain output" },

@@ -332,7 +332,7 @@ static void take_copy(const char *buf, size_t len, bool whole)
 
 	feed_copy(&reply, buf, len);
 	assert_int_equal(reply.result, 0);
-	assert_true((rs.n_chains == 4 && rs.chains[3].n_rules == 6) == whole);
+	assert_true((rs.n_chains == 4 && rs.chains[3].n_rules == 5) == whole);
 	text = ruleset_describe(&rs);
 	assert_non_null(text);
 }
