@@ -77,13 +77,12 @@ struct profile_slice *daemon_slice(const struct daemon *d, const char *profile);
  * is not (-ESTALE), all guests are ended and it is rebuilt. Other errors: could not look. */
 int daemon_check_policy(struct daemon *d, const struct profile_slice *slice, struct error *e);
 
-/* Loads the table unowned and returns: for early boot, before there is a bus. A daemon that serves
- * has loaded it already, and owns it. */
 /* Somebody committed something to the host's ruleset: looks whether our table is still what it must
  * be, with the consequences of daemon_check_policy(). */
 void daemon_ruleset_changed(struct daemon *d);
 
-/* Loads the table unowned and returns: for early boot, before there is a bus. */
+/* Loads the table unowned and returns: for early boot, before there is a bus. A daemon that serves
+ * has loaded it already, and owns it. */
 int daemon_load_firewall_once(struct error *e);
 
 /* Takes a uid back; it is free again when it was found clean, a moment later. */
