@@ -270,20 +270,17 @@ static void ask_explain(struct run *r, const struct pair_ask *ask)
 	const struct access *a = access_find(c, &r->caller);
 	struct pair_reply m = { .verb = PAIR_OK };
 	struct explanation *x = &m.explanation;
-	struct error e = ERROR_NULL;
-
 	const struct profile *profile;
+	struct error e = ERROR_NULL;
 	int ret = policy_limits(c, a, &ask->start.limits, &x->limits, &x->origins, &e);
 
 	if (ret == 0)
 		ret = policy_profile(c, a, ask->start.net, &profile, &e);
-	if (ret < 0) {
-		run_refuse(r, PAIR_EXPLAIN, &e);
-		return;
-	}
 	x->in_force = x->limits;
-	if (cgroup_lower(r->d->slices[profile_index(profile)].path, &x->in_force, &x->above, &e) <
-	    0) {
+	if (ret == 0)
+		ret = cgroup_lower(daemon_slice(r->d, profile->name)->path, &x->in_force, &x->above,
+				   &e);
+	if (ret < 0) {
 		run_refuse(r, PAIR_EXPLAIN, &e);
 		return;
 	}
