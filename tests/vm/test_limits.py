@@ -104,7 +104,8 @@ def test_io_read():
 def test_io_kill():
     """A guest that waits for a throttled disk dies at once: the bound is lifted for the kill."""
     with agent_directory(0o777) as d:
-        slow = ["dd", "if=/dev/zero", "of=file", "bs=1M", "count=8", "oflag=direct"]
+        # Each into a new file: the last one belongs to another guest's uid.
+        slow = ["sh", "-c", "exec dd if=/dev/zero of=$(mktemp -p .) bs=1M count=8 oflag=direct"]
         r = run("--io-write=4K", "--time=3s", "--", *slow, cwd=d)
         expect_equal((r.status, r.report["ended"]), (124, "wall-clock"), r)
         p = start_run("--name", "slow", "--report", d + "/r.json", "--io-write=4K", "--", *slow,
