@@ -14,8 +14,8 @@
 
 #define STATUS_USAGE 2
 
-static const struct verb *const verbs[] = { &verb_run, &verb_ps, &verb_show, &verb_kill,
-					    &verb_config };
+static const struct verb *const verbs[] = { &verb_run,	&verb_ps,     &verb_show,
+					    &verb_kill, &verb_config, &verb_firewall };
 
 static void help(FILE *out)
 {

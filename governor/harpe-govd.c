@@ -11,6 +11,7 @@
 #include "common/text.h"
 #include "governor/access.h"
 #include "governor/daemon.h"
+#include "governor/firewall_mode.h"
 #include "governor/overlap.h"
 #include "governor/preflight.h"
 #include "governor/slices.h"
@@ -92,6 +93,8 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && strcmp(argv[1], "--help") == 0)
 		return usage(stdout, 0);
+	if (argc > 2 && strcmp(argv[1], "--firewall") == 0)
+		return firewall_mode(argv + 2);
 	for (size_t i = 0; argc <= 3 && i < ARRAY_SIZE(modes); i++) {
 		char shown[4 * ERROR_TEXT_MAX];
 		int r;

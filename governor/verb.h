@@ -18,7 +18,7 @@ struct verb {
 	int (*main)(const char *socket, const char *const values[], char **operands);
 };
 
-extern const struct verb verb_run, verb_ps, verb_show, verb_kill, verb_config;
+extern const struct verb verb_run, verb_ps, verb_show, verb_kill, verb_config, verb_firewall;
 
 void verb_help(const struct verb *verb, FILE *out);
 

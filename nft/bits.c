@@ -43,7 +43,7 @@ void bits_join(struct bits b, const void *value)
 	}
 }
 
-enum answer bits_equal(struct bits b, const void *value)
+enum ternary bits_equal(struct bits b, const void *value)
 {
 	for (size_t i = 0; i < b.len; i++)
 		if ((b.data[i] ^ ((const uint8_t *)value)[i]) & b.known[i])
@@ -63,7 +63,7 @@ void bits_most(struct bits b, uint8_t *ret)
 		ret[i] = b.data[i] | (uint8_t)~b.known[i];
 }
 
-enum answer bits_within(struct bits b, const void *first, const void *last)
+enum ternary bits_within(struct bits b, const void *first, const void *last)
 {
 	uint8_t least[BITS_MAX] = { 0 }, most[BITS_MAX] = { 0 };
 
@@ -75,12 +75,12 @@ enum answer bits_within(struct bits b, const void *first, const void *last)
 										  : ANSWER_MAYBE;
 }
 
-enum answer answer_not(enum answer a)
+enum ternary answer_not(enum ternary a)
 {
 	return a == ANSWER_MAYBE ? a : a == ANSWER_NO ? ANSWER_YES : ANSWER_NO;
 }
 
-enum answer answer_and(enum answer a, enum answer b)
+enum ternary answer_and(enum ternary a, enum ternary b)
 {
 	if (a == ANSWER_NO || b == ANSWER_NO)
 		return ANSWER_NO;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum answer { ANSWER_NO, ANSWER_YES, ANSWER_MAYBE };
+enum ternary { ANSWER_NO, ANSWER_YES, ANSWER_MAYBE };
 
 /* A bit of data counts where the same bit of known is set; elsewhere it is 0. */
 struct bits {
@@ -35,16 +35,16 @@ void bits_set(struct bits b, const void *value);
 void bits_join(struct bits b, const void *value);
 
 /* Is it @value, which is as long? */
-enum answer bits_equal(struct bits b, const void *value);
+enum ternary bits_equal(struct bits b, const void *value);
 
 /* Is it in first..last, byte by byte? All as long. */
-enum answer bits_within(struct bits b, const void *first, const void *last);
+enum ternary bits_within(struct bits b, const void *first, const void *last);
 
 /* The least and the greatest that it can be. */
 void bits_least(struct bits b, uint8_t *ret);
 void bits_most(struct bits b, uint8_t *ret);
 
-enum answer answer_not(enum answer a);
+enum ternary answer_not(enum ternary a);
 
 /* Both are needed. */
-enum answer answer_and(enum answer a, enum answer b);
+enum ternary answer_and(enum ternary a, enum ternary b);

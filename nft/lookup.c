@@ -8,11 +8,11 @@
 
 /* What is found while nothing certain is. */
 struct search {
-	enum answer answer;
+	enum ternary answer;
 	const struct foreign_element *element;
 };
 
-static void note(struct search *s, enum answer a, const struct foreign_element *element)
+static void note(struct search *s, enum ternary a, const struct foreign_element *element)
 {
 	if (a == ANSWER_NO || s->answer == ANSWER_YES)
 		return;
@@ -42,8 +42,8 @@ static bool is_same(struct nest a, struct nest b)
 
 /* ---- plain sets ---- */
 
-static enum answer lookup_plain(const struct foreign_set *s, struct bits value, struct nest never,
-				struct search *found)
+static enum ternary lookup_plain(const struct foreign_set *s, struct bits value, struct nest never,
+				 struct search *found)
 {
 	struct nest key = { value.data, value.len };
 	size_t n;
@@ -74,8 +74,8 @@ static const struct foreign_element *start_before(const struct foreign_set *s, s
 		       : NULL;
 }
 
-static enum answer lookup_interval(const struct foreign_set *s, struct bits value,
-				   struct search *found)
+static enum ternary lookup_interval(const struct foreign_set *s, struct bits value,
+				    struct search *found)
 {
 	uint8_t least[BITS_MAX], most[BITS_MAX];
 	const struct foreign_element *element;
@@ -95,8 +95,8 @@ static enum answer lookup_interval(const struct foreign_set *s, struct bits valu
 
 /* ---- concatenations of intervals ---- */
 
-static enum answer part_within(struct bits value, const struct foreign_element *element, size_t at,
-			       size_t len)
+static enum ternary part_within(struct bits value, const struct foreign_element *element, size_t at,
+				size_t len)
 {
 	struct nest end = element->key_end.len ? element->key_end : element->key;
 	struct bits part = { value.data + at, value.known + at, len };
@@ -106,10 +106,10 @@ static enum answer part_within(struct bits value, const struct foreign_element *
 }
 
 /* The lengths of the parts; the whole as one where there are none. */
-static enum answer is_inside(struct bits value, const struct foreign_element *element,
-			     struct nest lengths)
+static enum ternary is_inside(struct bits value, const struct foreign_element *element,
+			      struct nest lengths)
 {
-	enum answer a = ANSWER_YES;
+	enum ternary a = ANSWER_YES;
 	const struct nlattr *attr;
 	size_t at = 0;
 
@@ -127,8 +127,8 @@ static enum answer is_inside(struct bits value, const struct foreign_element *el
 	return at ? a : part_within(value, element, 0, value.len);
 }
 
-static enum answer lookup_boxes(const struct foreign_set *s, struct bits value, struct nest lengths,
-				struct search *found)
+static enum ternary lookup_boxes(const struct foreign_set *s, struct bits value,
+				 struct nest lengths, struct search *found)
 {
 	for (size_t i = 0; i < s->n_elements && found->answer != ANSWER_YES; i++)
 		note(found, is_inside(value, &s->elements[i], lengths), &s->elements[i]);
@@ -145,8 +145,8 @@ static void lookup_catchall(const struct foreign_set *s, struct search *found)
 		note(found, ANSWER_YES, &s->elements[0]);
 }
 
-enum answer lookup(const struct foreign_set *s, struct bits value, struct nest never,
-		   const struct foreign_element **ret_element)
+enum ternary lookup(const struct foreign_set *s, struct bits value, struct nest never,
+		    const struct foreign_element **ret_element)
 {
 	struct nest lengths = nest_get(nest_get(s->raw, NFTA_SET_DESC), NFTA_SET_DESC_CONCAT);
 	struct search found = { ANSWER_NO, NULL };

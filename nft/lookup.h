@@ -10,5 +10,5 @@
 
 /* With ANSWER_YES *ret_element is where it was found. @never, unless empty, is what the value
  * certainly is not. */
-enum answer lookup(const struct foreign_set *s, struct bits value, struct nest never,
-		   const struct foreign_element **ret_element);
+enum ternary lookup(const struct foreign_set *s, struct bits value, struct nest never,
+		    const struct foreign_element **ret_element);

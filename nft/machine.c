@@ -124,7 +124,7 @@ static struct bits source(const struct machine *m, struct nest n, uint16_t attr,
 
 /* ---- what the rest of the rule hangs on ---- */
 
-static void require(struct machine *m, enum answer a, const char *what)
+static void require(struct machine *m, enum ternary a, const char *what)
 {
 	if (a == ANSWER_MAYBE && !m->doubt)
 		m->doubt = what;
@@ -195,7 +195,7 @@ static void run_anything(struct machine *m, size_t table, const struct foreign_e
 	}
 }
 
-static enum answer is_loopback(const struct machine *m)
+static enum ternary is_loopback(const struct machine *m)
 {
 	static const uint8_t v6[16] = { [15] = 1 };
 	static const uint8_t first[] = { 127, 0, 0, 0 }, last[] = { 127, 255, 255, 255 };
@@ -438,8 +438,8 @@ static bool is_never(const struct machine *m, struct bits value, const void *dat
 	       memcmp(data, &m->packet->not_in, value.len) == 0;
 }
 
-static enum answer compare(const struct machine *m, uint32_t op, struct bits value,
-			   const void *data)
+static enum ternary compare(const struct machine *m, uint32_t op, struct bits value,
+			    const void *data)
 {
 	static const uint8_t zero[BITS_MAX];
 	uint8_t full[BITS_MAX];
@@ -481,7 +481,7 @@ static void run_range(struct machine *m, size_t table, const struct foreign_expr
 	struct nest from = nest_value(x->data, NFTA_RANGE_FROM_DATA);
 	struct nest to = nest_value(x->data, NFTA_RANGE_TO_DATA);
 	struct bits value = source(m, x->data, NFTA_RANGE_SREG, from.len);
-	enum answer a = ANSWER_MAYBE;
+	enum ternary a = ANSWER_MAYBE;
 
 	(void)table;
 	if (value.len > 0 && to.len == from.len)
@@ -577,7 +577,7 @@ static void run_lookup(struct machine *m, size_t table, const struct foreign_exp
 	struct bits value = source(m, x->data, NFTA_LOOKUP_SREG, s ? s->key_len : 0);
 	const struct foreign_element *element = NULL;
 	struct nest never = NEST_NULL;
-	enum answer a = ANSWER_MAYBE;
+	enum ternary a = ANSWER_MAYBE;
 
 	if (value.len > 0 && is_never(m, value, &m->packet->not_in))
 		never = (struct nest){ &m->packet->not_in, sizeof(m->packet->not_in) };

@@ -45,7 +45,7 @@ struct machine {
 	bool is_nat;	/* this chain's rules are asked about where it goes */
 
 	/* Of the rule that ran last. */
-	enum answer match;
+	enum ternary match;
 	enum verdict_kind verdict;
 	const char *chain; /* of a jump */
 	const char *doubt; /* name of the expression that left it open, NULL = none */
