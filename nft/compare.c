@@ -2,6 +2,7 @@
 #include "nft/compare.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,14 +84,86 @@ static int compare_elements(const struct ruleset_set *wanted, const struct rules
 	return differ_element(wanted, l->data + i * size, false, e);
 }
 
+static int no_table(struct error *e)
+{
+	return error_set(e, -ESTALE, "there is no table inet %s", FIREWALL_TABLE);
+}
+
+static bool is_pool(const struct ruleset_set *s)
+{
+	return strcmp(s->name, SET_POOL) == 0;
+}
+
+/* The first difference of the sets' elements: of those of the pool, of the others, or of both. */
+static int compare_sets(const struct ruleset *wanted, const struct ruleset *live, bool pool,
+			bool others, struct error *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < wanted->n_sets && r == 0; i++)
+		if (is_pool(&wanted->sets[i]) ? pool : others)
+			r = compare_elements(&wanted->sets[i], &live->sets[i], e);
+	return r;
+}
+
 int ruleset_compare(const struct ruleset *wanted, const struct ruleset *live, struct error *e)
 {
-	int r;
+	int r = live->table ? compare_objects(wanted, live, e) : no_table(e);
+
+	return r == 0 ? compare_sets(wanted, live, true, true, e) : r;
+}
+
+/* ---- part by part ---- */
+
+/* @rs without what @part does not mean: that is as in @wanted, or left out. Borrowed but for the
+ * chains. */
+static int show_part(const struct ruleset *rs, const struct ruleset *wanted,
+		     enum firewall_part part, struct ruleset *ret)
+{
+	bool chains = part == FIREWALL_PART_CHAINS || part == FIREWALL_PART_RULES;
+	struct ruleset_chain *copies = chains ? calloc(rs->n_chains, sizeof(*copies)) : NULL;
+
+	if (chains && !copies)
+		return -ENOMEM;
+	*ret = (struct ruleset){ .table = part == FIREWALL_PART_TABLE ? rs->table : wanted->table };
+	if (part == FIREWALL_PART_SETS) {
+		ret->sets = rs->sets;
+		ret->n_sets = rs->n_sets;
+	}
+	for (size_t i = 0; chains && i < rs->n_chains; i++) {
+		copies[i] = rs->chains[i];
+		if (part == FIREWALL_PART_RULES)
+			copies[i].chain = wanted->chains[i].chain;
+		else
+			copies[i].n_rules = 0;
+	}
+	ret->chains = copies;
+	ret->n_chains = chains ? rs->n_chains : 0;
+	return 0;
+}
+
+static int compare_shown(const struct ruleset *wanted, const struct ruleset *live,
+			 enum firewall_part part, struct error *e)
+{
+	struct ruleset w = RULESET_NULL, l = RULESET_NULL;
+	int r = show_part(wanted, wanted, part, &w);
+
+	if (r == 0)
+		r = show_part(live, wanted, part, &l);
+	if (r == 0)
+		r = compare_objects(&w, &l, e);
+	free(w.chains);
+	free(l.chains);
+	return r;
+}
+
+int ruleset_compare_part(const struct ruleset *wanted, const struct ruleset *live,
+			 enum firewall_part part, struct error *e)
+{
+	bool pool = part == FIREWALL_PART_UIDS, profiles = part == FIREWALL_PART_PROFILES;
 
 	if (!live->table)
-		return error_set(e, -ESTALE, "there is no table inet %s", FIREWALL_TABLE);
-	r = compare_objects(wanted, live, e);
-	for (size_t i = 0; i < wanted->n_sets && r == 0; i++)
-		r = compare_elements(&wanted->sets[i], &live->sets[i], e);
-	return r;
+		return no_table(e);
+	return pool || profiles ? compare_sets(wanted, live, pool, profiles, e)
+				: compare_shown(wanted, live, part, e);
 }

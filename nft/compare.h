@@ -14,3 +14,7 @@ char *ruleset_describe(const struct ruleset *rs);
 /* 0 when @live is what is @wanted; -ESTALE with one sentence about the first difference; -ENOMEM.
  * Elements are sorted in both. */
 int ruleset_compare(const struct ruleset *wanted, const struct ruleset *live, struct error *e);
+
+/* The same for one part of them. */
+int ruleset_compare_part(const struct ruleset *wanted, const struct ruleset *live,
+			 enum firewall_part part, struct error *e);

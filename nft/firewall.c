@@ -208,33 +208,65 @@ int firewall_check(struct firewall *fw, struct error *e)
 	return compare_whole(fw, e);
 }
 
-int firewall_inspect(struct firewall *fw, const struct firewall_policy *policy, uint32_t *ret_owner,
-		     struct error *e)
+/* What is wanted and what there is; who owns it is the caller's business, so no difference. */
+static int read_both(struct firewall *fw, const struct firewall_policy *policy,
+		     struct ruleset *wanted, struct ruleset *live, uint32_t *ret_owner,
+		     uint32_t *ret_generation, struct error *e)
 {
-	_cleanup_(ruleset_free) struct ruleset wanted = RULESET_NULL, live = RULESET_NULL;
-	uint32_t generation, owner = 0, flags = 0;
+	uint32_t flags;
 	int r = firewall_policy_check(policy, e);
 
 	if (r < 0)
 		return r;
-	r = ruleset_build(policy, 0, &wanted);
+	r = ruleset_build(policy, 0, wanted);
 	if (r < 0)
 		return error_errno(e, r, "cannot build the firewall");
-	r = read_table(&fw->ch, &wanted, &live, &generation, e);
-	if (r < 0)
+	r = read_table(&fw->ch, wanted, live, ret_generation, e);
+	if (r < 0 || !live->table)
 		return r;
-	if (live.table) { /* ownership is the caller's business */
-		flags = nftnl_table_get_u32(live.table, NFTNL_TABLE_FLAGS);
-		owner = nftnl_table_get_u32(live.table, NFTNL_TABLE_OWNER);
-		nftnl_table_set_u32(wanted.table, NFTNL_TABLE_FLAGS,
-				    flags & (NFT_TABLE_F_OWNER | NFT_TABLE_F_PERSIST));
-		nftnl_table_set_u32(wanted.table, NFTNL_TABLE_OWNER, owner);
-	}
-	r = ruleset_compare(&wanted, &live, e);
-	if (r < 0)
-		return r;
-	*ret_owner = owner;
+	flags = nftnl_table_get_u32(live->table, NFTNL_TABLE_FLAGS);
+	*ret_owner = nftnl_table_get_u32(live->table, NFTNL_TABLE_OWNER);
+	nftnl_table_set_u32(wanted->table, NFTNL_TABLE_FLAGS,
+			    flags & (NFT_TABLE_F_OWNER | NFT_TABLE_F_PERSIST));
+	nftnl_table_set_u32(wanted->table, NFTNL_TABLE_OWNER, *ret_owner);
 	return 0;
+}
+
+int firewall_inspect(struct firewall *fw, const struct firewall_policy *policy, uint32_t *ret_owner,
+		     struct error *e)
+{
+	_cleanup_(ruleset_free) struct ruleset wanted = RULESET_NULL, live = RULESET_NULL;
+	uint32_t generation, owner = 0;
+	int r = read_both(fw, policy, &wanted, &live, &owner, &generation, e);
+
+	if (r == 0)
+		r = ruleset_compare(&wanted, &live, e);
+	if (r == 0)
+		*ret_owner = owner;
+	return r;
+}
+
+int firewall_survey(struct firewall *fw, const struct firewall_policy *policy,
+		    struct firewall_survey *ret, struct error *e)
+{
+	_cleanup_(ruleset_free) struct ruleset wanted = RULESET_NULL, live = RULESET_NULL;
+	struct firewall_survey survey = { 0 };
+	int r = read_both(fw, policy, &wanted, &live, &survey.owner, &survey.generation, e);
+
+	for (int i = 0; i < FIREWALL_PART_COUNT && r == 0; i++) {
+		survey.part[i] = ruleset_compare_part(&wanted, &live, (enum firewall_part)i,
+						      &survey.differs[i]);
+		if (survey.part[i] == -ENOMEM)
+			r = error_errno(e, -ENOMEM, "cannot compare the firewall");
+	}
+	if (r == 0)
+		*ret = survey;
+	return r;
+}
+
+int firewall_generation(struct firewall *fw, uint32_t *ret, struct error *e)
+{
+	return live_generation(&fw->ch, ret, e);
 }
 
 int firewall_uid_drops(struct firewall *fw, uint32_t uid, uint64_t *ret_packets, struct error *e)

@@ -163,6 +163,31 @@ int firewall_check(struct firewall *fw, struct error *e);
 int firewall_inspect(struct firewall *fw, const struct firewall_policy *policy, uint32_t *ret_owner,
 		     struct error *e);
 
+/* What there is to compare. Without the table, or the object that it is in, everything differs. */
+enum firewall_part {
+	FIREWALL_PART_TABLE,	/* it is there, not dormant, and nothing is in it that is not ours */
+	FIREWALL_PART_CHAINS,	/* type, hook, priority, policy */
+	FIREWALL_PART_RULES,	/* each expression of each, in their order */
+	FIREWALL_PART_SETS,	/* types, flags, sizes */
+	FIREWALL_PART_UIDS,	/* elements of the pool's set */
+	FIREWALL_PART_PROFILES, /* elements of the others: the slices, what they allow */
+	FIREWALL_PART_COUNT,
+};
+
+struct firewall_survey {
+	uint32_t owner;	     /* as firewall_inspect() has it */
+	uint32_t generation; /* in which all of it was so */
+	int part[FIREWALL_PART_COUNT]; /* 0, or -ESTALE with the first thing that differs */
+	struct error differs[FIREWALL_PART_COUNT];
+};
+
+/* As firewall_inspect(), part by part: 0 even when they differ. */
+int firewall_survey(struct firewall *fw, const struct firewall_policy *policy,
+		    struct firewall_survey *ret, struct error *e);
+
+/* The generation of the host's whole ruleset: it goes up with every commit of anybody's. */
+int firewall_generation(struct firewall *fw, uint32_t *ret, struct error *e);
+
 /* Packets of @uid dropped or rejected since the table was loaded. -ENOENT: there is no table,
  * or the uid is not in its pool. */
 int firewall_uid_drops(struct firewall *fw, uint32_t uid, uint64_t *ret_packets, struct error *e);
