@@ -344,6 +344,55 @@ int cgroup_verify(const struct cgroup *cg, const struct limits *asked, struct li
 	return r;
 }
 
+static bool is_unlimited(uint64_t value)
+{
+	return value == LIMIT_UNSET || value == LIMIT_INFINITY;
+}
+
+/* systemd rounds a CPU quota up to what it can write. */
+static uint64_t most_allowed(int scope_fd, enum limit limit, uint64_t in_force)
+{
+	char cpu_max[64];
+	uint64_t written;
+
+	if (limit != LIMIT_CPU || read_file_at(scope_fd, "cpu.max", cpu_max, sizeof(cpu_max)) < 0)
+		return in_force;
+	written = cpu_as_written(in_force, cpu_max);
+	return written > in_force ? written : in_force;
+}
+
+static int recheck_limits(int scope_fd, const char *path, const struct limits *in_force,
+			  const struct limits *now, struct error *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		const struct in_force *f = &files[i];
+		uint64_t want = in_force->value[f->limit], have = now->value[f->limit];
+
+		if (f->bounds_below && !is_unlimited(want) &&
+		    have > most_allowed(scope_fd, f->limit, want))
+			return error_set(e, -ESTALE,
+					 "%s: %s: it and the cgroups above allow %" PRIu64
+					 " where %" PRIu64 " was in force",
+					 path, f->file, have, want);
+	}
+	return 0;
+}
+
+int cgroup_recheck(const char *scope_path, const struct limits *in_force, struct error *e)
+{
+	_cleanup_close_ int fd = open(scope_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct limit_origins origins;
+	struct limits now;
+	char guest[512];
+	int r;
+
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		now.value[i] = LIMIT_INFINITY;
+	snprintf(guest, sizeof(guest), "%s/guest", scope_path);
+	r = cgroup_lower(guest, &now, &origins, e);
+	return r < 0 ? r : recheck_limits(fd, scope_path, in_force, &now, e);
+}
+
 int cgroup_verify_member(const struct cgroup *cg, pid_t pid, struct error *e)
 {
 	char file[64], text[TEXT_MAX], want[600];

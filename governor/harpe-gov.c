@@ -14,8 +14,9 @@
 
 #define STATUS_USAGE 2
 
-static const struct verb *const verbs[] = { &verb_run,	&verb_ps,     &verb_show,
-					    &verb_kill, &verb_config, &verb_firewall };
+static const struct verb *const verbs[] = {
+	&verb_run, &verb_ps, &verb_show, &verb_kill, &verb_config, &verb_firewall, &verb_audit,
+};
 
 static void help(FILE *out)
 {

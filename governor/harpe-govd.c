@@ -10,6 +10,7 @@
 #include "common/state.h"
 #include "common/text.h"
 #include "governor/access.h"
+#include "governor/audit.h"
 #include "governor/daemon.h"
 #include "governor/firewall_mode.h"
 #include "governor/overlap.h"
@@ -61,16 +62,29 @@ static int make_slices(struct error *e)
 	return r;
 }
 
+static int audit_as_text(struct error *e)
+{
+	return audit_main(false, e);
+}
+
+static int audit_as_json(struct error *e)
+{
+	return audit_main(true, e);
+}
+
 static const struct mode {
 	const char *option, *operand; /* NULL = none */
-	int (*run)(struct error *e);
+	int (*run)(struct error *e);  /* an exit status, or a negative errno with a sentence: */
+	int failed;		      /* then this is the exit status */
 	const char *help;
 } modes[] = {
-	{ NULL, NULL, serve, "serve (started by harpe-gov.service)" },
-	{ "--firewall", NULL, load_firewall, "load the firewall and leave" },
-	{ "--slices", NULL, make_slices, "make the slices of the profiles and leave" },
-	{ "--config", "check", check_config, "is the configuration good?" },
-	{ "--config", "show", show_config, "what the files say, and where" },
+	{ NULL, NULL, serve, 1, "serve (started by harpe-gov.service)" },
+	{ "--firewall", NULL, load_firewall, 1, "load the firewall and leave" },
+	{ "--slices", NULL, make_slices, 1, "make the slices of the profiles and leave" },
+	{ "--config", "check", check_config, 1, "is the configuration good?" },
+	{ "--config", "show", show_config, 1, "what the files say, and where" },
+	{ "--audit", "text", audit_as_text, AUDIT_STATUS_ERROR, "is everything in force?" },
+	{ "--audit", "json", audit_as_json, AUDIT_STATUS_ERROR, "the same as JSON" },
 };
 
 static int usage(FILE *to, int status)
@@ -107,7 +121,7 @@ int main(int argc, char **argv)
 			fprintf(stderr, "%sharpe-govd: %s\n",
 				getenv("JOURNAL_STREAM") ? SD_ERR : "",
 				text_escape(e.text, shown, sizeof(shown)));
-		return r < 0 ? 1 : 0;
+		return r < 0 ? modes[i].failed : r;
 	}
 	return usage(stderr, 2);
 }

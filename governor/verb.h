@@ -18,7 +18,8 @@ struct verb {
 	int (*main)(const char *socket, const char *const values[], char **operands);
 };
 
-extern const struct verb verb_run, verb_ps, verb_show, verb_kill, verb_config, verb_firewall;
+extern const struct verb verb_run, verb_ps, verb_show, verb_kill, verb_config, verb_firewall,
+	verb_audit;
 
 void verb_help(const struct verb *verb, FILE *out);
 

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the checks found, for people and as JSON. */
+#include <errno.h>
+#include <jansson.h>
+
+#include "common/fd.h"
+#include "common/text.h"
+#include "governor/audit.h"
+
+#define SHOWN_MAX (4 * ERROR_TEXT_MAX)
+
+/* ---- for people ---- */
+
+static void print_said(const struct finding *f, FILE *to)
+{
+	char shown[SHOWN_MAX];
+
+	if (f->n == 0)
+		fputs("    found:     nothing was looked at\n", to);
+	for (size_t i = 0; i < f->n && i < AUDIT_SAID_MAX; i++)
+		fprintf(to, "    found:     %s\n",
+			text_escape(f->said[i].text, shown, sizeof(shown)));
+	if (f->n > AUDIT_SAID_MAX)
+		fprintf(to, "               and %zu more\n", f->n - AUDIT_SAID_MAX);
+}
+
+static void print_check(const struct audit_check *c, const struct finding *f, FILE *to)
+{
+	enum audit_result result = finding_result(f);
+	char shown[SHOWN_MAX];
+
+	fprintf(to, "%-7s %s %s\n", audit_result_names[result], c->id, c->title);
+	if (result == AUDIT_PASS) {
+		fprintf(to, "    %s\n", text_escape(f->said[0].text, shown, sizeof(shown)));
+		return;
+	}
+	fprintf(to, "    looked at: %s\n", c->looks_at);
+	print_said(f, to);
+	fprintf(to, "    why:       %s\n    mend:      %s\n", c->why, c->mend);
+}
+
+void audit_print(const struct audit_report *report, FILE *to)
+{
+	size_t at = 0, n[AUDIT_RESULTS] = { 0 };
+
+	for (size_t i = 0; i < audit_n_areas; i++)
+		for (const struct audit_check *c = audit_areas[i]; c->id; c++, at++) {
+			n[finding_result(&report->findings[at])]++;
+			print_check(c, &report->findings[at], to);
+		}
+	fprintf(to, "%zu PASS, %zu FAIL, %zu UNKNOWN\n", n[AUDIT_PASS], n[AUDIT_FAIL],
+		n[AUDIT_UNKNOWN]);
+}
+
+/* ---- JSON ---- */
+
+static json_t *said_json(const struct finding *f)
+{
+	json_t *list = json_array();
+	char shown[SHOWN_MAX];
+	int failed = 0;
+
+	for (size_t i = 0; i < f->n && i < AUDIT_SAID_MAX; i++)
+		failed |= json_array_append_new(
+			list, json_string(text_escape(f->said[i].text, shown, sizeof(shown))));
+	if (!failed)
+		return list;
+	json_decref(list);
+	return NULL;
+}
+
+static json_t *check_json(const struct audit_check *c, const struct finding *f)
+{
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:s, s:s}", "id", c->id, "title", c->title,
+			 "result", audit_result_names[finding_result(f)], "looked_at", c->looks_at,
+			 "found", said_json(f), "found_count", (json_int_t)f->n, "why", c->why,
+			 "mend", c->mend);
+}
+
+static json_t *checks_json(const struct audit_report *report)
+{
+	json_t *list = json_array();
+	size_t at = 0;
+	int failed = 0;
+
+	for (size_t i = 0; i < audit_n_areas; i++)
+		for (const struct audit_check *c = audit_areas[i]; c->id; c++, at++)
+			failed |= json_array_append_new(list, check_json(c, &report->findings[at]));
+	if (!failed)
+		return list;
+	json_decref(list);
+	return NULL;
+}
+
+static const char *worst_name(const struct audit_report *report)
+{
+	switch (audit_status(report->findings, audit_n_checks())) {
+	case AUDIT_STATUS_PASS:
+		return audit_result_names[AUDIT_PASS];
+	case AUDIT_STATUS_FAIL:
+		return audit_result_names[AUDIT_FAIL];
+	default:
+		return audit_result_names[AUDIT_UNKNOWN];
+	}
+}
+
+int audit_print_json(const struct audit_report *report, FILE *to)
+{
+	json_t *generation =
+		report->has_generation ? json_integer(report->generation) : json_null();
+	json_t *root = json_pack("{s:i, s:s, s:o, s:o}", "schema", AUDIT_SCHEMA, "result",
+				 worst_name(report), "ruleset_generation", generation, "checks",
+				 checks_json(report));
+	_cleanup_free_ char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
+
+	json_decref(root);
+	if (!text)
+		return -ENOMEM;
+	fprintf(to, "%s\n", text);
+	return 0;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * `harpe-gov audit`: the daemon's program knows what must be, so it is the one that looks.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "governor/verb.h"
+
+enum { AUDIT_JSON, AUDIT_OPTIONS };
+
+static const struct option audit_options[AUDIT_OPTIONS] = {
+	[AUDIT_JSON] = { NULL, "json", NULL, "print one JSON object instead" },
+};
+
+#define CANNOT 3 /* the audit could not be made */
+
+static int audit_main(const char *socket, const char *const values[], char **operands)
+{
+	char *const argv[] = { (char *)HARPE_GOVD, (char *)"--audit",
+			       (char *)(values[AUDIT_JSON] ? "json" : "text"), NULL };
+	struct error e;
+
+	(void)socket;
+	if (operands[0]) {
+		complain("audit takes no word: it looks at everything");
+		return CANNOT;
+	}
+	if (geteuid() != 0) {
+		complain("audit is for root: it reads what others may not see");
+		return CANNOT;
+	}
+	execv(HARPE_GOVD, argv);
+	error_errno(&e, -errno, "%s cannot be run", HARPE_GOVD);
+	complain(e.text);
+	return CANNOT;
+}
+
+const struct verb verb_audit = {
+	.name = "audit",
+	.operands = "[--json]",
+	.summary = "Check that everything that must be in force is (root)",
+	.details = "Exit status: 0 all passed, 1 something failed, 2 something is not known,\n"
+		   "3 the audit could not be made. See harpe-gov-audit(7).\n",
+	.set = { audit_options, AUDIT_OPTIONS, 0 },
+	.usage_status = CANNOT,
+	.main = audit_main,
+};
