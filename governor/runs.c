@@ -257,8 +257,8 @@ static int on_supervisor_exit(sd_event_source *source, const siginfo_t *info, vo
 	struct run *r = userdata;
 	struct daemon *d = r->d;
 
-	(void)source;
 	(void)info;
+	sd_event_source_set_enabled(source, SD_EVENT_OFF);
 	r->supervisor = 0;
 	r->io = sd_event_source_disable_unref(r->io);
 	close_fd(&r->pair);
@@ -380,6 +380,8 @@ static int watch(struct run *r)
 	int ret =
 		sd_event_add_child(event, &r->child, r->supervisor, WEXITED, on_supervisor_exit, r);
 
+	if (ret >= 0) /* while a tracer has it, the first wake-up comes without a status to take */
+		ret = sd_event_source_set_enabled(r->child, SD_EVENT_ON);
 	if (ret >= 0)
 		ret = sd_event_add_io(event, &r->io, r->pair, EPOLLIN, on_ask, r);
 	if (ret >= 0)

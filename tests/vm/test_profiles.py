@@ -2,35 +2,17 @@
 """Network profiles of the configuration: what gets out, judged at the far end of a cable, and what
 systemd and the kernel hold."""
 import contextlib
-import pathlib
-import socket
 import subprocess
 import time
-from socket import AF_INET6, SOCK_DGRAM
-
-from lib import (Result, agent_directory, expect, expect_equal, run, sh, start_run, wait_ready,
-                 wait_running, wait_until)
+from lib import (DROP_IN, Result, agent_directory, configured, expect, expect_equal, run, sh,
+                 start_run, wait_ready, wait_running, wait_until)
 from leaks.far import FAR4, FAR6, cable
 
-DROP_IN = pathlib.Path("/etc/harpe-gov/harpe-gov.conf.d/50-test.conf")
 OPEN, CLOSED = 18443, 18444
 
 
 def show(unit, name):
     return sh(f"systemctl show -P {name} {unit}").split()
-
-
-@contextlib.contextmanager
-def configured(text):
-    """The daemon with this configuration."""
-    DROP_IN.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        DROP_IN.write_text(text)
-        sh("systemctl reload harpe-gov.service")
-        yield
-    finally:
-        DROP_IN.unlink()
-        sh("systemctl reload harpe-gov.service")
 
 
 WEB = f"""
@@ -183,3 +165,58 @@ while True:
             p.kill()
             p.wait(30)
     wait_ready()
+
+
+PROXY = """
+Port 8888
+Listen 127.0.0.1
+Timeout 60
+Allow 127.0.0.1
+ConnectPort 443
+FilterDefaultDeny Yes
+Filter "/tmp/proxy-names"
+FilterExtended On
+"""
+
+FETCH = """
+import sys, urllib.request
+opener = urllib.request.build_opener(urllib.request.ProxyHandler({"http": "http://127.0.0.1:8888"}))
+for url in sys.argv[1:]:
+    try:
+        print(opener.open(url, timeout=20).read().decode())
+    except OSError as e:
+        print(e)
+"""
+
+
+def test_proxy():
+    """The recipe for names: a forward proxy that knows them, allowed as the only address."""
+    page = b"HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\npage"
+    hosts = "/etc/hosts"
+    before = open(hosts).read()
+    with cable() as far, contextlib.ExitStack() as stack, \
+            configured("[defaults]\nnet = proxied\n[profile proxied]\nallow = tcp 127.0.0.1:8888\n"):
+        listener = far.listen(80)
+        listener.settimeout(60)
+        stack.callback(lambda: open(hosts, "w").write(before))
+        open(hosts, "a").write(f"{FAR4} good.test bad.test\n")
+        open("/tmp/proxy-names", "w").write("^good[.]test$\n")
+        open("/tmp/proxy.conf", "w").write(PROXY)
+        proxy = subprocess.Popen(["tinyproxy", "-d", "-c", "/tmp/proxy.conf"],
+                                 stdout=subprocess.DEVNULL, user="other", group="other")
+        stack.callback(proxy.wait, 30)
+        stack.callback(proxy.terminate)
+        wait_until(lambda: b":22B8 " in open("/proc/net/tcp", "rb").read(), 30, "the proxy listens")
+        with agent_directory() as d:
+            p = start_run("--", "python3", "-c", FETCH, "http://bad.test/", "http://good.test/",
+                          "http://192.0.2.2/", cwd=d)
+            theirs = listener.accept()[0]
+            asked = theirs.recv(4096)
+            theirs.sendall(page)
+            theirs.close()
+            r = Result(p)
+    said = r.stdout.decode().splitlines()
+    expect_equal(said[1], "page", r)
+    expect("403" in said[0] and "403" in said[2], r)
+    expect(b"good.test" in asked, asked)
+    expect_equal(r.report["drops"]["uid"], 0, r)
