@@ -4,6 +4,7 @@ systemd and the kernel hold."""
 import contextlib
 import subprocess
 import time
+
 from lib import (DROP_IN, Result, agent_directory, configured, expect, expect_equal, run, sh,
                  start_run, wait_ready, wait_running, wait_until)
 from leaks.far import FAR4, FAR6, cable
