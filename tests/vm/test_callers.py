@@ -119,7 +119,8 @@ def test_hostile_client():
         wait_until(lambda: not pool_processes() and not scopes(), 5, f"no guest after {script}")
         expect_equal(p.communicate(), (b"", b""), script)
     # As good as the real one: the descriptor with it is dropped, and the guest dies of the signal.
-    p = raw_client("s.sendmsg([signal(15)], [(1, 1, array.array('i', [0]))]); print(s.recv(9000))",
+    p = raw_client("s.sendmsg([signal(15)], [(1, 1, array.array('i', [0]))]); "
+                   "s.recv(9000); print(s.recv(9000))",  # that it runs, and the report
                    stdin=-1)
     wait_running("victim")
     r = Result(p, data=b"\n")
