@@ -191,7 +191,7 @@ static void run_anything(struct machine *m, size_t table, const struct foreign_e
 	if (m->is_nat) {
 		bits_forget(destination(m));
 		bits_forget(port(m));
-		m->rewritten = true;
+		m->rewritten = m->translated = true;
 	}
 }
 
@@ -598,6 +598,25 @@ static void run_lookup(struct machine *m, size_t table, const struct foreign_exp
 		forget_registers(m);
 }
 
+/* ---- objects ---- */
+
+/* Some have a condition, or do something with the packet. */
+static void run_objref(struct machine *m, size_t table, const struct foreign_expr *x)
+{
+	static const uint32_t harmless[] = { NFT_OBJECT_COUNTER, NFT_OBJECT_CT_HELPER,
+					     NFT_OBJECT_CT_TIMEOUT, NFT_OBJECT_CT_EXPECT,
+					     NFT_OBJECT_SECMARK };
+	uint32_t type = nest_u32(x->data, NFTA_OBJREF_IMM_TYPE, NFT_OBJECT_UNSPEC);
+
+	for (size_t i = 0; i < ARRAY_SIZE(harmless); i++)
+		if (harmless[i] == type)
+			return;
+	if (type == NFT_OBJECT_SYNPROXY)
+		run_anything(m, table, x);
+	else
+		run_maybe(m, table, x);
+}
+
 /* ---- translation: its verdict is accept ---- */
 
 /* A register, or a range of which any may be taken. */
@@ -631,6 +650,7 @@ static void run_nat(struct machine *m, size_t table, const struct foreign_expr *
 			bits_forget(destination(m));
 		m->rewritten = true;
 	}
+	m->translated = true;
 	decide(m, VERDICT_ACCEPT);
 }
 
@@ -645,6 +665,7 @@ static void run_redir(struct machine *m, size_t table, const struct foreign_expr
 	change(m, destination(m), (struct bits){ loopback, known, address_length(m) });
 	change_port(m, x, NFTA_REDIR_REG_PROTO_MIN, NFTA_REDIR_REG_PROTO_MAX);
 	m->rewritten = true;
+	m->translated = true;
 	decide(m, VERDICT_ACCEPT);
 }
 
@@ -652,6 +673,7 @@ static void run_masq(struct machine *m, size_t table, const struct foreign_expr 
 {
 	(void)table;
 	(void)x;
+	m->translated = true;
 	decide(m, VERDICT_ACCEPT);
 }
 
@@ -684,7 +706,7 @@ static const struct {
 	{ "connlimit", run_maybe },
 	{ "dynset", run_maybe }, /* a full set ends the rule */
 	{ "match", run_maybe },	 /* of x_tables: never a verdict */
-	{ "objref", run_maybe },
+	{ "objref", run_objref },
 	{ "ct", run_load },
 	{ "numgen", run_load },
 	{ "hash", run_load },

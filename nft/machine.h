@@ -39,10 +39,11 @@ struct machine {
 	struct bits_buffer mark; /* 4 bytes */
 	size_t never_at;	 /* the register bytes that are not packet->not_in */
 	bool never;
-	bool uncertain; /* an earlier rule may have ended this: what is changed may stay as it was
-			 */
-	bool rewritten; /* where it goes was changed, or may have been */
-	bool is_nat;	/* this chain's rules are asked about where it goes */
+	bool uncertain;	 /* an earlier rule may have ended this: what is changed may stay as it was
+			  */
+	bool rewritten;	 /* where it goes was changed, or may have been */
+	bool translated; /* from or to elsewhere, or that may be: no later nat chain is asked */
+	bool is_nat;	 /* this chain's rules are asked about where it goes */
 
 	/* Of the rule that ran last. */
 	enum ternary match;

@@ -647,6 +647,28 @@ static void print_reject(struct printer *p, const struct foreign_expr *x)
 	}
 }
 
+static void print_objref(struct printer *p, const struct foreign_expr *x)
+{
+	static const struct {
+		uint32_t type;
+		const char *name;
+	} types[] = {
+		{ NFT_OBJECT_COUNTER, "counter name " },
+		{ NFT_OBJECT_QUOTA, "quota name " },
+		{ NFT_OBJECT_LIMIT, "limit name " },
+		{ NFT_OBJECT_CT_HELPER, "ct helper set " },
+	};
+	const char *name = nest_string(x->data, NFTA_OBJREF_IMM_NAME);
+
+	for (size_t i = 0; i < ARRAY_SIZE(types) && name; i++)
+		if (types[i].type == nest_u32(x->data, NFTA_OBJREF_IMM_TYPE, 0)) {
+			piece(p, "%s", types[i].name);
+			print_quoted(p->f, name);
+			return;
+		}
+	raw(p, x);
+}
+
 static void print_target_port(struct printer *p, const struct loaded *port)
 {
 	if (!port)
@@ -727,6 +749,7 @@ static const struct {
 	{ "nat", print_nat },
 	{ "redir", print_redir },
 	{ "masq", print_masq },
+	{ "objref", print_objref },
 	{ "notrack", print_notrack },
 	{ "match", print_xt },
 	{ "target", print_xt },

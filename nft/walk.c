@@ -127,31 +127,35 @@ static unsigned int pass_chain(struct way *way, const struct foreign_chain *c, u
 
 /* ---- base chains ---- */
 
-static void pass_base(struct way *way, const struct foreign_chain *c)
+static bool is_nat(const struct foreign_chain *c)
+{
+	return c->type && strcmp(c->type, "nat") == 0;
+}
+
+/* @perhaps: it may be that this chain is not asked. */
+static void pass_base(struct way *way, const struct foreign_chain *c, bool perhaps)
 {
 	struct walk_step *step = way->step;
 	unsigned int may;
 
-	way->machine.uncertain = step->only_device;
-	way->machine.rewritten = false;
-	way->machine.is_nat = c->type && strcmp(c->type, "nat") == 0;
+	way->machine.uncertain = step->only_device || perhaps;
+	way->machine.rewritten = way->machine.translated = false;
+	way->machine.is_nat = is_nat(c);
 	may = pass_chain(way, c, 0);
 	if (may & MAY_RETURN) {
 		may |= c->policy == NF_DROP ? MAY_DROP : MAY_ACCEPT;
 		if (!(may & (c->policy == NF_DROP ? MAY_ACCEPT : MAY_DROP)))
 			step->decided = (struct walk_place){ c, NULL };
 	}
+	if (perhaps)
+		may |= MAY_ACCEPT;
 	step->rewritten = way->machine.rewritten;
+	step->translated = way->machine.translated;
 	step->outcome = WALK_UNKNOWN;
 	if (!(may & MAY_DROP))
 		step->outcome = WALK_ACCEPT;
 	else if (!(may & MAY_ACCEPT))
 		step->outcome = WALK_DROP;
-}
-
-static bool is_nat(const struct foreign_chain *c)
-{
-	return c->type && strcmp(c->type, "nat") == 0;
 }
 
 static int stage(const struct foreign *f, const struct foreign_chain *c)
@@ -219,29 +223,32 @@ static int find_steps(struct foreign *f, const struct packet *p, struct walk *re
 	return 0;
 }
 
-/* Has the same hook translated already? Where that is open, it may happen here too. */
-static bool is_translated(const struct walk *w, size_t index, const struct foreign *f)
+/* Has an earlier chain of this hook translated already? */
+static enum ternary is_translated(const struct walk *w, size_t index, const struct foreign *f)
 {
 	const struct walk_step *step = &w->steps[index];
+	enum ternary a = ANSWER_NO;
 
-	for (size_t i = index; i-- > 0;) {
+	for (size_t i = index; i-- > 0 && is_nat(step->base);) {
 		const struct walk_step *earlier = &w->steps[i];
 
-		if (is_nat(step->base) && is_nat(earlier->base) && earlier->rewritten &&
-		    stage(f, earlier->base) == stage(f, step->base) && !earlier->doubt.chain)
-			return true;
+		if (!earlier->translated || stage(f, earlier->base) != stage(f, step->base))
+			continue;
+		if (!earlier->doubt.chain)
+			return ANSWER_YES;
+		a = ANSWER_MAYBE;
 	}
-	return false;
+	return a;
 }
 
 static void settle(struct walk *w, size_t index)
 {
 	struct walk_step *step = &w->steps[index];
 
-	if (step->only_device && step->outcome == WALK_DROP) {
+	if (step->only_device && step->outcome == WALK_DROP)
 		step->outcome = WALK_UNKNOWN;
+	if (step->outcome == WALK_UNKNOWN && !step->doubt.chain)
 		step->doubt = step->decided;
-	}
 	if (step->outcome == WALK_ACCEPT || w->outcome == WALK_DROP)
 		return;
 	if (step->outcome == WALK_DROP || w->outcome == WALK_ACCEPT)
@@ -253,6 +260,7 @@ int walk(struct foreign *f, const struct packet *p, struct walk *ret)
 {
 	struct way way = { .rules_left = WALK_RULES_MAX };
 	struct walk w = WALK_NULL;
+	enum ternary translated;
 	size_t passed = 0;
 
 	if (find_steps(f, p, &w) < 0)
@@ -262,10 +270,11 @@ int walk(struct foreign *f, const struct packet *p, struct walk *ret)
 	for (size_t i = 0; i < w.n_steps && w.outcome != WALK_DROP; i++) {
 		passed = i + 1;
 		way.step = &w.steps[i];
-		way.step->skipped = is_translated(&w, i, f);
+		translated = is_translated(&w, i, f);
+		way.step->skipped = translated == ANSWER_YES;
 		if (way.step->skipped)
 			continue;
-		pass_base(&way, w.steps[i].base);
+		pass_base(&way, w.steps[i].base, translated == ANSWER_MAYBE);
 		settle(&w, i);
 	}
 	w.n_steps = passed;

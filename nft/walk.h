@@ -33,6 +33,7 @@ struct walk_step {
 	bool skipped;		   /* the packet's translation was settled before */
 	bool only_device;	   /* passed only when the packet leaves through its device */
 	bool rewritten;		   /* where the packet goes was changed here, or may have been */
+	bool translated;	   /* that, or where it comes from, by a chain of type nat */
 };
 
 struct walk {

@@ -192,6 +192,21 @@ static const struct {
 	  ":4243; }\n}\ntable ip b { chain n { type nat hook output priority -80; udp dport 4242 "
 	  "redirect to :4244; }\n" OUT("0", "accept") " udp dport 4244 drop; }\n}\n",
 	  PASSES, NULL },
+	{ "perhaps translated before",
+	  "table ip a { chain n { type nat hook output priority -90; udp sport 1 redirect to "
+	  ":4244; }\n}\ntable ip b { chain n { type nat hook output priority -80; udp dport 4242 "
+	  "redirect to :4243; }\n" OUT("0", "accept") " udp dport 4244 drop; }\n}\n",
+	  MAY_PASS, "udp dport 4244 drop" },
+	{ "a counter with a name",
+	  TABLE("inet", "counter c { }\n" OUT("0", "accept") " counter name c drop; }"), DROPPED,
+	  "counter name \"c\" drop" },
+	{ "a quota with a name",
+	  TABLE("inet", "quota q { over 1 mbytes; }\n" OUT("0", "accept") " quota name q drop; }"),
+	  MAY_PASS, "quota name \"q\" drop" },
+	{ "a set that may be full",
+	  TABLE("inet", "set s { type uid; size 4; flags dynamic; }\n" OUT(
+				"0", "accept") " add @s { meta skuid } drop; }"),
+	  MAY_BE_DROPPED, "add @s { meta skuid } drop" },
 	{ "address bits",
 	  TABLE("ip", OUT("0", "accept") " ip daddr & 255.0.0.255 == 127.0.0.1 drop; }"), DROPPED,
 	  NULL },
