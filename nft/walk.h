@@ -13,7 +13,7 @@
 
 #include "nft/machine.h"
 
-#define WALK_RULES_MAX 1000000 /* that are looked at; behind them everything is unknown */
+#define WALK_RULES_MAX 250000 /* that are looked at; behind them everything is unknown */
 
 enum walk_outcome { WALK_ACCEPT, WALK_DROP, WALK_UNKNOWN };
 

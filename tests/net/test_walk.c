@@ -24,7 +24,8 @@
 
 enum expected { PASSES, DROPPED, MAY_PASS, MAY_BE_DROPPED };
 
-/* MAY_...: UNKNOWN is right, and what happens is this. */
+/* MAY_...: UNKNOWN is right, and what happens is this. What starts with "IPv6" is tried with that.
+ */
 static const struct {
 	const char *name, *ruleset;
 	enum expected expected;
@@ -217,51 +218,80 @@ static const struct {
 					   "drop; }"),
 	  DROPPED, "meta l4proto { tcp, udp } drop" },
 	{ "raw bytes", TABLE("inet", OUT("0", "accept") " @th,16,16 4242 drop; }"), DROPPED, NULL },
+	{ "IPv6, by port", TABLE("inet", OUT("0", "accept") " udp dport 4242 drop; }"), DROPPED,
+	  "udp dport 4242 drop" },
+	{ "IPv6, a rule for IPv4", TABLE("inet", OUT("0", "accept") " ip protocol udp drop; }"),
+	  PASSES, NULL },
+	{ "IPv6, address", TABLE("ip6", OUT("0", "drop") " ip6 daddr ::/64 accept; }"), PASSES,
+	  NULL },
+	{ "IPv6, set",
+	  TABLE("ip6", "set s { type ipv6_addr . inet_service; flags interval; elements = { ::1 . "
+		       "4000-5000 }; }\n" OUT("0", "accept") " ip6 daddr . udp dport @s drop; }"),
+	  DROPPED, "ip6 daddr . udp dport @s drop" },
+	{ "IPv6, redirected",
+	  TABLE("ip6", "chain n { type nat hook output priority -100; udp dport 4242 redirect to "
+		       ":4243; }\n" OUT("0", "accept") " ip6 daddr ::1 udp dport 4243 drop; }"),
+	  DROPPED, "ip6 daddr ::1 udp dport 4243 drop" },
 	{ "egress of loopback",
 	  "table netdev t { chain e { type filter hook egress device \"lo\" priority 0; udp dport "
 	  "4242 drop; }\n}\n",
 	  MAY_BE_DROPPED, "udp dport 4242 drop" },
 };
 
-static const struct packet to_loopback = {
-	.family = AF_INET,
-	.protocol = IPPROTO_UDP,
-	.address = { 127, 0, 0, 1 },
-	.port = PORT,
-	.uid = UID,
+static const struct packet to_loopback[] = {
+	{
+		.family = AF_INET,
+		.protocol = IPPROTO_UDP,
+		.address = { 127, 0, 0, 1 },
+		.port = PORT,
+		.uid = UID,
+	},
+	{
+		.family = AF_INET6,
+		.protocol = IPPROTO_UDP,
+		.address = { [15] = 1 },
+		.port = PORT,
+		.uid = UID,
+	},
 };
 
 /* ---- what happens ---- */
 
+/* Hears both families. */
 static int receiver(uint16_t port)
 {
-	const struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(port) };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	const struct sockaddr_in6 at = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	assert_int_equal(bind(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
 	return fd;
 }
 
-static unsigned int send_as_uid(void *data)
+static unsigned int send_as_uid(void *six)
 {
-	const struct sockaddr_in to = { .sin_family = AF_INET,
-					.sin_port = htons(PORT),
-					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const struct sockaddr_in to4 = { .sin_family = AF_INET,
+					 .sin_port = htons(PORT),
+					 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const struct sockaddr_in6 to6 = { .sin6_family = AF_INET6,
+					  .sin6_port = htons(PORT),
+					  .sin6_addr = IN6ADDR_LOOPBACK_INIT };
 	int fd;
 
-	(void)data;
 	if (setresuid(UID, UID, UID) < 0)
 		return 1;
-	fd = socket(AF_INET, SOCK_DGRAM, 0);
-	sendto(fd, "x", 1, 0, (const struct sockaddr *)&to, sizeof(to));
+	fd = socket(*(bool *)six ? AF_INET6 : AF_INET, SOCK_DGRAM, 0);
+	if (*(bool *)six)
+		sendto(fd, "x", 1, 0, (const struct sockaddr *)&to6, sizeof(to6));
+	else
+		sendto(fd, "x", 1, 0, (const struct sockaddr *)&to4, sizeof(to4));
 	return 0;
 }
 
-static bool really_passes(void)
+static bool really_passes(bool six)
 {
 	_cleanup_close_ int there = receiver(PORT), elsewhere = receiver(OTHER);
 
-	assert_int_equal(in_child(send_as_uid, NULL), 0);
+	assert_int_equal(in_child(send_as_uid, &six), 0);
 	return udp_received(there) + udp_received(elsewhere) > 0;
 }
 
@@ -288,7 +318,7 @@ static int try_case(size_t i)
 	enum expected expected = cases[i].expected;
 	char text[TEXT_MAX] = "";
 	struct error e = ERROR_NULL;
-	bool passes;
+	bool six = strncmp(cases[i].name, "IPv6", 4) == 0, passes;
 
 	assert_int_equal(unshare(CLONE_NEWNET), 0);
 	assert_int_equal(net_fresh(NULL), 0);
@@ -297,8 +327,8 @@ static int try_case(size_t i)
 		return 0;
 	}
 	assert_ok(foreign_read(&f, &e), &e);
-	assert_int_equal(walk(&f, &to_loopback, &w), 0);
-	passes = really_passes();
+	assert_int_equal(walk(&f, &to_loopback[six], &w), 0);
+	passes = really_passes(six);
 	if (w.decisive < w.n_steps) {
 		const struct walk_step *step = &w.steps[w.decisive];
 
