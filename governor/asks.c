@@ -54,6 +54,23 @@ static int make_id(struct run *r, struct error *e)
 		return error_errno(e, -errno, "no random number");
 	snprintf(r->id, sizeof(r->id), "%016" PRIx64, random);
 	snprintf(r->scope, sizeof(r->scope), "harpe-%s.scope", r->id);
+	return 0;
+}
+
+/* What the configuration says to the request: asked anew when a place is there, since a reload may
+ * have come while the run waited for it. */
+static int judge(struct run *r, struct error *e)
+{
+	const struct config *c = r->d->config;
+	const struct access *a = access_find(c, &r->caller);
+	const struct profile *profile;
+	int ret = policy_limits(c, a, &r->asked.limits, &r->limits, &r->origins, e);
+
+	if (ret == 0)
+		ret = policy_profile(c, a, r->asked.net, &profile, e);
+	if (ret < 0)
+		return ret;
+	r->slice = daemon_slice(r->d, profile->name);
 	if ((size_t)snprintf(r->path, sizeof(r->path), "%s/%s", r->slice->path, r->scope) >=
 	    sizeof(r->path))
 		return error_set(e, -ENAMETOOLONG, "the slice lies too deep");
@@ -160,12 +177,14 @@ static void note(const struct run *r)
 		journal_error("run %s: %s", r->id, e.text);
 }
 
-/* A uid and a scope for @r, whose limits and id are settled. */
+/* A uid and a scope for @r, which has an id. */
 static int take_place(struct run *r, struct error *e)
 {
 	struct daemon *d = r->d;
-	int ret = admission_check(r, e);
+	int ret = judge(r, e);
 
+	if (ret == 0)
+		ret = admission_check(r, e);
 	if (ret == 0 && identity_n_free(d->pool) == 0)
 		daemon_verify_uids(d); /* not off the hot path, but better than none */
 	if (ret == 0)
@@ -191,11 +210,6 @@ static int take_place(struct run *r, struct error *e)
 
 static int settle(struct run *r, const struct pair_ask *ask, struct error *e)
 {
-	const struct config *c = r->d->config;
-	const struct profile *profile;
-	const struct access *a;
-	int ret;
-
 	if (r->state != RUN_CONNECTED)
 		return error_set(e, -EPROTO, "a connection is good for one guest");
 	if (r->late)
@@ -208,13 +222,7 @@ static int settle(struct run *r, const struct pair_ask *ask, struct error *e)
 	if (r->asked.wait_usec > WAIT_MAX_USEC)
 		r->asked.wait_usec = WAIT_MAX_USEC;
 	r->asked.net[PROFILE_NAME_MAX] = '\0';
-	a = access_find(c, &r->caller);
-	ret = policy_limits(c, a, &r->asked.limits, &r->limits, &r->origins, e);
-	if (ret == 0)
-		ret = policy_profile(c, a, r->asked.net, &profile, e);
-	if (ret == 0)
-		r->slice = daemon_slice(r->d, profile->name);
-	return ret < 0 ? ret : make_id(r, e);
+	return make_id(r, e);
 }
 
 static void ask_start(struct run *r, const struct pair_ask *ask)

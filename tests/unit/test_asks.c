@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the daemon answers to a supervisor, as far as neither systemd nor a firewall is needed for
+ * it.
+ */
+#include "tests/unit/test.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "governor/run.h"
+
+enum { ALICE = 1001 };
+
+/* Alice has a guest, and a second connection; she may have one guest at once. */
+struct house {
+	struct config config;
+	struct daemon daemon;
+	struct profile_slice slices[PROFILE_BUILT_IN];
+	struct run guest, run;
+	int supervisor; /* its end of the pair of @run */
+};
+
+static void add_slices(struct house *h)
+{
+	for (size_t i = 0; i < PROFILE_BUILT_IN; i++) {
+		strcpy(h->slices[i].profile, h->config.profiles[i].name);
+		strcpy(h->slices[i].path, "/sys/fs/cgroup/harpe.slice/of-a-test");
+		h->daemon.slices[h->daemon.n_slices++] = &h->slices[i];
+	}
+}
+
+static void add_runs(struct house *h)
+{
+	h->guest = (struct run){ .d = &h->daemon, .next = &h->run, .pair = -1 };
+	h->run = (struct run){ .d = &h->daemon, .serial = 1 };
+	h->guest.caller.uid = h->run.caller.uid = ALICE;
+	h->guest.state = RUN_RUNNING;
+	h->guest.has_scope = true;
+	h->daemon.runs = &h->guest;
+	h->daemon.n_runs = 2;
+}
+
+static int set_up(void **state)
+{
+	struct house *h = calloc(1, sizeof(*h));
+	int ends[2];
+
+	if (!h || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -1;
+	config_defaults(&h->config);
+	h->config.access[0].max_guests = 1;
+	h->daemon.config = &h->config;
+	add_slices(h);
+	add_runs(h);
+	h->run.pair = ends[0];
+	h->supervisor = ends[1];
+	*state = h;
+	if (identity_pool_new(h->config.first_uid, 1, &h->daemon.pool) < 0 ||
+	    sd_event_new(&h->daemon.event) < 0)
+		return -1;
+	return sd_event_add_time_relative(h->daemon.event, &h->run.timer, CLOCK_MONOTONIC, 0, 0,
+					  NULL, NULL) < 0;
+}
+
+static int tear_down(void **state)
+{
+	struct house *h = *state;
+
+	sd_event_source_disable_unref(h->run.timer);
+	sd_event_unref(h->daemon.event);
+	identity_pool_free(h->daemon.pool);
+	close(h->run.pair);
+	close(h->supervisor);
+	free(h);
+	return 0;
+}
+
+static void start_waiting(struct house *h, const char *net)
+{
+	struct pair_ask ask = { .verb = PAIR_START, .start.wait_usec = USEC_PER_SEC };
+
+	limits_clear(&ask.start.limits);
+	strcpy(ask.start.net, net);
+	assert_int_equal(asks_serve(&h->run, &ask), 0);
+	assert_int_equal(h->run.state, RUN_WAITING);
+}
+
+static void assert_refused(struct house *h, const char *part)
+{
+	struct pair_reply reply;
+
+	assert_int_equal(recv(h->supervisor, &reply, sizeof(reply), MSG_DONTWAIT), sizeof(reply));
+	assert_int_equal(reply.verb, PAIR_REFUSED);
+	assert_int_equal(reply.to, PAIR_START);
+	if (!strstr(reply.refused.text, part))
+		fail_msg("no \"%s\" in \"%s\"", part, reply.refused.text);
+	assert_int_equal(h->run.state, RUN_CONNECTED);
+	assert_false(h->run.has_scope);
+}
+
+static void free_the_place(struct house *h)
+{
+	h->guest.has_scope = false;
+	h->guest.state = RUN_OVER;
+	asks_admit_waiting(&h->daemon);
+}
+
+static void test_profile_forbidden_meanwhile(void **state)
+{
+	struct house *h = *state;
+	struct members *profiles = &h->config.access[0].profiles;
+
+	start_waiting(h, "drop");
+	strcpy(profiles->name[profiles->n++], "isolated");
+	free_the_place(h);
+	assert_refused(h, "--net: drop is none of the profiles");
+}
+
+static void test_ceiling_lowered_meanwhile(void **state)
+{
+	struct house *h = *state;
+
+	start_waiting(h, "");
+	h->config.ceiling.value[LIMIT_MEMORY] = h->config.defaults.value[LIMIT_MEMORY] / 2;
+	free_the_place(h);
+	assert_refused(h, "--memory: ");
+}
+
+static void test_default_changed_meanwhile(void **state)
+{
+	struct house *h = *state;
+
+	start_waiting(h, "");
+	assert_string_equal(h->run.slice->profile, "isolated");
+	strcpy(h->config.net, "reject");
+	free_the_place(h);
+	assert_string_equal(h->run.slice->profile, "reject");
+	assert_int_equal(h->run.state, RUN_WAITING); /* no uid is clean yet */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_profile_forbidden_meanwhile, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_ceiling_lowered_meanwhile, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_default_changed_meanwhile, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
