@@ -140,21 +140,54 @@ int daemon_make_policy(struct daemon *d, struct error *e)
 	return r == 0 ? firewall_policy_check(&d->policy, e) : r;
 }
 
+/* What a load changes, so that one that fails leaves nothing behind. */
+struct kept {
+	struct firewall_policy policy;
+	struct firewall_profile profiles[CONFIG_PROFILES_MAX];
+	uint64_t id[SLICES_MAX];
+	bool icmp[SLICES_MAX];
+	size_t n_slices;
+};
+
+static void keep(const struct daemon *d, struct kept *k)
+{
+	k->policy = d->policy;
+	memcpy(k->profiles, d->profiles, sizeof(k->profiles));
+	k->n_slices = d->n_slices;
+	for (size_t i = 0; i < d->n_slices; i++) {
+		k->id[i] = d->slices[i]->id;
+		k->icmp[i] = d->slices[i]->icmp;
+	}
+}
+
+static void restore(struct daemon *d, const struct kept *k)
+{
+	d->policy = k->policy;
+	memcpy(d->profiles, k->profiles, sizeof(k->profiles));
+	for (size_t i = 0; i < k->n_slices; i++) {
+		d->slices[i]->id = k->id[i];
+		d->slices[i]->icmp = k->icmp[i];
+	}
+	while (d->n_slices > k->n_slices)
+		free(d->slices[--d->n_slices]);
+}
+
 int daemon_load_policy(struct daemon *d, struct error *e)
 {
-	struct firewall_policy old = d->policy;
-	struct firewall_profile profiles[CONFIG_PROFILES_MAX];
+	struct kept old;
 	int r;
 
-	memcpy(profiles, d->profiles, sizeof(profiles));
+	keep(d, &old);
 	r = daemon_make_policy(d, e);
-	if (r == 0) {
-		runs_keep_drops(d);
-		r = firewall_load(d->firewall, &d->policy, true, e);
-	}
 	if (r < 0) {
-		d->policy = old;
-		memcpy(d->profiles, profiles, sizeof(profiles));
+		restore(d, &old);
+		return r;
+	}
+	runs_keep_drops(d);
+	r = firewall_load(d->firewall, &d->policy, true, e);
+	if (r < 0) { /* perhaps only while it was read back: then the kernel has it */
+		restore(d, &old);
+		firewall_load(d->firewall, &d->policy, true, NULL);
 	}
 	return r;
 }

@@ -157,7 +157,7 @@ static void count_drops(const struct run *r, uint64_t *ret_uid, uint64_t *ret_sl
 		return;
 	firewall_uid_drops(r->d->firewall, r->uid, &now, NULL);
 	firewall_stray_drops(r->d->firewall, r->scope_id, &strays, NULL);
-	if (now != FIREWALL_UNKNOWN && r->drops_before != FIREWALL_UNKNOWN)
+	if (now != FIREWALL_UNKNOWN && now >= r->drops_before) /* else unknown, or made anew */
 		*ret_uid = r->drops_kept + now - r->drops_before;
 	if (strays != FIREWALL_UNKNOWN)
 		*ret_slice = r->strays_kept + strays;
