@@ -13,12 +13,9 @@
 
 #include "common/fd.h"
 #include "governor/cgroup.h"
-#include "governor/scope.h"
+#include "governor/scope_message.h"
 
-#define MANAGER_NAME	  "org.freedesktop.systemd1"
-#define MANAGER_PATH	  "/org/freedesktop/systemd1"
-#define MANAGER_INTERFACE MANAGER_NAME ".Manager"
-#define UNIT_EXISTS	  MANAGER_NAME ".UnitExists"
+#define UNIT_EXISTS MANAGER_NAME ".UnitExists"
 
 #define ROUNDS	 500
 #define ROUND_NS 10000000 /* 10 ms */
