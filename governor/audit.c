@@ -14,16 +14,17 @@ const char *const audit_result_names[AUDIT_RESULTS] = {
 };
 
 const struct audit_check *const audit_areas[] = {
-	audit_firewall_checks, audit_foreign_checks, audit_bpf_checks,	audit_guest_checks,
-	audit_leftover_checks, audit_pool_checks,    audit_door_checks, audit_system_checks,
+	audit_firewall_checks, audit_foreign_checks,  audit_bpf_checks,
+	audit_guest_checks,    audit_leftover_checks, audit_pool_checks,
+	audit_door_checks,     audit_system_checks,   audit_canary_checks,
 };
 const size_t audit_n_areas = ARRAY_SIZE(audit_areas);
 
-size_t audit_n_checks(void)
+size_t audit_n_checks(size_t n_areas)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < audit_n_areas; i++)
+	for (size_t i = 0; i < n_areas; i++)
 		for (const struct audit_check *c = audit_areas[i]; c->id; c++)
 			n++;
 	return n;
@@ -119,29 +120,30 @@ void audit_say_guests(const struct audit *a, audit_each_guest each, struct findi
 
 /* ---- the whole ---- */
 
-static void look(const struct audit *a, struct finding *findings)
+static void look(const struct audit *a, size_t n_areas, struct finding *findings)
 {
 	size_t at = 0;
 
-	for (size_t i = 0; i < audit_n_areas; i++)
+	for (size_t i = 0; i < n_areas; i++)
 		for (const struct audit_check *c = audit_areas[i]; c->id; c++)
 			c->look(a, &findings[at++]);
 }
 
-int audit_main(bool as_json, struct error *e)
+int audit_main(bool as_json, bool canary, struct error *e)
 {
 	struct audit a = { 0 };
 	_cleanup_free_ struct finding *findings = NULL;
-	struct audit_report report = { 0 };
+	struct audit_report report = { .n_areas = audit_n_areas - !canary };
+	size_t n = audit_n_checks(report.n_areas);
 	int r = 0;
 
 	if (geteuid() != 0)
 		return error_set(e, -EPERM, "audit is for root: it reads what others may not see");
-	report.findings = findings = calloc(audit_n_checks(), sizeof(*findings));
+	report.findings = findings = calloc(n, sizeof(*findings));
 	if (!findings)
 		return error_errno(e, -ENOMEM, "the audit cannot be made");
 	audit_gather(&a);
-	look(&a, findings);
+	look(&a, report.n_areas, findings);
 	report.has_generation = a.firewall.r == 0;
 	report.generation = a.survey.generation;
 	audit_release(&a);
@@ -151,5 +153,5 @@ int audit_main(bool as_json, struct error *e)
 		audit_print(&report, stdout);
 	if (r < 0 || fflush(stdout) != 0)
 		return error_set(e, -EIO, "the audit cannot be printed");
-	return audit_status(findings, audit_n_checks());
+	return audit_status(findings, n);
 }

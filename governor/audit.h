@@ -63,10 +63,14 @@ extern const struct audit_check audit_pool_checks[];
 extern const struct audit_check audit_door_checks[];
 extern const struct audit_check audit_system_checks[];
 
-/* All of them. */
+extern const struct audit_check audit_canary_checks[]; /* these send packets */
+
+/* All of them, those of the canary last. */
 extern const struct audit_check *const audit_areas[];
 extern const size_t audit_n_areas;
-size_t audit_n_checks(void);
+
+/* How many there are in the first @n_areas. */
+size_t audit_n_checks(size_t n_areas);
 
 /* ---- the facts ---- */
 
@@ -103,6 +107,9 @@ void audit_release(struct audit *a);
 
 /* Does @uid belong to the pool? Needs a->config. */
 bool audit_is_pool_uid(const struct audit *a, uint32_t uid);
+
+/* Does one of the four? */
+bool audit_has_pool_uid(const struct audit *a, const struct audit_process *p);
 
 /* Calls @f for every guest that ran all the time; how many there were. */
 typedef void (*audit_each_guest)(const struct audit *a, const struct guest_row *row,
@@ -141,7 +148,8 @@ uint64_t audit_netlink_inode(FILE *file, uint32_t port);
 /* ---- printing ---- */
 
 struct audit_report {
-	const struct finding *findings; /* as audit_areas are */
+	size_t n_areas;			/* that were looked at: the first of audit_areas */
+	const struct finding *findings; /* one for each check of theirs */
 	uint32_t generation;		/* of the ruleset */
 	bool has_generation;
 };
@@ -155,5 +163,6 @@ void audit_print(const struct audit_report *report, FILE *to);
 /* One JSON object, harpe-gov-audit(7). 0 or -ENOMEM. */
 int audit_print_json(const struct audit_report *report, FILE *to);
 
-/* The whole of it. Returns an exit status, or a negative errno when it could not be made. */
-int audit_main(bool as_json, struct error *e);
+/* The whole of it, with @canary the checks that send packets as well. Returns an exit status, or a
+ * negative errno when it could not be made. */
+int audit_main(bool as_json, bool canary, struct error *e);

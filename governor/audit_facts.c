@@ -108,7 +108,7 @@ bool audit_is_pool_uid(const struct audit *a, uint32_t uid)
 	return uid >= c->first_uid && uid - c->first_uid < c->uid_count;
 }
 
-static bool has_pool_uid(const struct audit *a, const struct audit_process *p)
+bool audit_has_pool_uid(const struct audit *a, const struct audit_process *p)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(p->uid); i++)
 		if (audit_is_pool_uid(a, p->uid[i]))
@@ -147,7 +147,7 @@ static int read_process(struct audit *a, const char *directory)
 	if (r < 0)
 		return r;
 	read_group(directory, &p);
-	return has_pool_uid(a, &p) || is_below_slice(p.group) ? keep_process(a, &p) : 0;
+	return audit_has_pool_uid(a, &p) || is_below_slice(p.group) ? keep_process(a, &p) : 0;
 }
 
 static int read_processes(struct audit *a, struct error *e)

@@ -112,14 +112,6 @@ static void describe(const struct audit_process *p, char *buf, size_t size)
 		 p->group[0] ? p->group : "an unknown cgroup");
 }
 
-static bool has_pool_uid(const struct audit *a, const struct audit_process *p)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(p->uid); i++)
-		if (audit_is_pool_uid(a, p->uid[i]))
-			return true;
-	return false;
-}
-
 static void look_strays(const struct audit *a, struct finding *f)
 {
 	char id[AUDIT_ID_MAX], text[ERROR_TEXT_MAX];
@@ -130,7 +122,7 @@ static void look_strays(const struct audit *a, struct finding *f)
 	for (size_t i = 0; i < a->n_processes; i++) {
 		const struct audit_process *p = &a->process[i];
 
-		if (!has_pool_uid(a, p))
+		if (!audit_has_pool_uid(a, p))
 			continue;
 		n++;
 		describe(p, text, sizeof(text));

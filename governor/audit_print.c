@@ -43,7 +43,7 @@ void audit_print(const struct audit_report *report, FILE *to)
 {
 	size_t at = 0, n[AUDIT_RESULTS] = { 0 };
 
-	for (size_t i = 0; i < audit_n_areas; i++)
+	for (size_t i = 0; i < report->n_areas; i++)
 		for (const struct audit_check *c = audit_areas[i]; c->id; c++, at++) {
 			n[finding_result(&report->findings[at])]++;
 			print_check(c, &report->findings[at], to);
@@ -83,7 +83,7 @@ static json_t *checks_json(const struct audit_report *report)
 	size_t at = 0;
 	int failed = 0;
 
-	for (size_t i = 0; i < audit_n_areas; i++)
+	for (size_t i = 0; i < report->n_areas; i++)
 		for (const struct audit_check *c = audit_areas[i]; c->id; c++, at++)
 			failed |= json_array_append_new(list, check_json(c, &report->findings[at]));
 	if (!failed)
@@ -94,7 +94,7 @@ static json_t *checks_json(const struct audit_report *report)
 
 static const char *worst_name(const struct audit_report *report)
 {
-	switch (audit_status(report->findings, audit_n_checks())) {
+	switch (audit_status(report->findings, audit_n_checks(report->n_areas))) {
 	case AUDIT_STATUS_PASS:
 		return audit_result_names[AUDIT_PASS];
 	case AUDIT_STATUS_FAIL:

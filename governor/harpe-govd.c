@@ -64,12 +64,22 @@ static int make_slices(struct error *e)
 
 static int audit_as_text(struct error *e)
 {
-	return audit_main(false, e);
+	return audit_main(false, false, e);
 }
 
 static int audit_as_json(struct error *e)
 {
-	return audit_main(true, e);
+	return audit_main(true, false, e);
+}
+
+static int canary_as_text(struct error *e)
+{
+	return audit_main(false, true, e);
+}
+
+static int canary_as_json(struct error *e)
+{
+	return audit_main(true, true, e);
 }
 
 static const struct mode {
@@ -85,6 +95,8 @@ static const struct mode {
 	{ "--config", "show", show_config, 1, "what the files say, and where" },
 	{ "--audit", "text", audit_as_text, AUDIT_STATUS_ERROR, "is everything in force?" },
 	{ "--audit", "json", audit_as_json, AUDIT_STATUS_ERROR, "the same as JSON" },
+	{ "--canary", "text", canary_as_text, AUDIT_STATUS_ERROR, "the same, sending packets" },
+	{ "--canary", "json", canary_as_json, AUDIT_STATUS_ERROR, "the same as JSON" },
 };
 
 static int usage(FILE *to, int status)

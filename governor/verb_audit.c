@@ -8,17 +8,19 @@
 
 #include "governor/verb.h"
 
-enum { AUDIT_JSON, AUDIT_OPTIONS };
+enum { AUDIT_JSON, AUDIT_CANARY, AUDIT_OPTIONS };
 
 static const struct option audit_options[AUDIT_OPTIONS] = {
 	[AUDIT_JSON] = { NULL, "json", NULL, "print one JSON object instead" },
+	[AUDIT_CANARY] = { NULL, "canary", NULL, "send packets as well, one for each layer" },
 };
 
 #define CANNOT 3 /* the audit could not be made */
 
 static int audit_main(const char *socket, const char *const values[], char **operands)
 {
-	char *const argv[] = { (char *)HARPE_GOVD, (char *)"--audit",
+	char *const argv[] = { (char *)HARPE_GOVD,
+			       (char *)(values[AUDIT_CANARY] ? "--canary" : "--audit"),
 			       (char *)(values[AUDIT_JSON] ? "json" : "text"), NULL };
 	struct error e;
 
@@ -39,7 +41,7 @@ static int audit_main(const char *socket, const char *const values[], char **ope
 
 const struct verb verb_audit = {
 	.name = "audit",
-	.operands = "[--json]",
+	.operands = "[--json] [--canary]",
 	.summary = "Check that everything that must be in force is (root)",
 	.details = "Exit status: 0 all passed, 1 something failed, 2 something is not known,\n"
 		   "3 the audit could not be made. See harpe-gov-audit(7).\n",

@@ -222,10 +222,10 @@ static char *printed(const struct audit_report *report, bool as_json)
 
 static struct finding *findings_with(enum audit_result second)
 {
-	struct finding *f = calloc(audit_n_checks(), sizeof(*f));
+	struct finding *f = calloc(audit_n_checks(audit_n_areas), sizeof(*f));
 
 	assert_non_null(f);
-	for (size_t i = 0; i < audit_n_checks(); i++)
+	for (size_t i = 0; i < audit_n_checks(audit_n_areas); i++)
 		finding_add(&f[i], AUDIT_PASS, "fine %zu", i);
 	finding_add(&f[1], second, "a name with \033[31m in it");
 	return f;
@@ -234,7 +234,7 @@ static struct finding *findings_with(enum audit_result second)
 static void prints_json(void **state)
 {
 	_cleanup_free_ struct finding *f = findings_with(AUDIT_FAIL);
-	struct audit_report report = { f, 7, true };
+	struct audit_report report = { audit_n_areas, f, 7, true };
 	_cleanup_free_ char *text = printed(&report, true);
 	json_t *root = json_loads(text, 0, NULL), *check;
 
@@ -243,7 +243,8 @@ static void prints_json(void **state)
 	assert_int_equal(json_integer_value(json_object_get(root, "schema")), AUDIT_SCHEMA);
 	assert_int_equal(json_integer_value(json_object_get(root, "ruleset_generation")), 7);
 	assert_string_equal(json_string_value(json_object_get(root, "result")), "FAIL");
-	assert_int_equal(json_array_size(json_object_get(root, "checks")), audit_n_checks());
+	assert_int_equal(json_array_size(json_object_get(root, "checks")),
+			 audit_n_checks(audit_n_areas));
 	check = json_array_get(json_object_get(root, "checks"), 1);
 	assert_string_equal(json_string_value(json_object_get(check, "result")), "FAIL");
 	assert_int_equal(json_array_size(json_object_get(check, "found")), 2);
@@ -254,7 +255,7 @@ static void prints_json(void **state)
 static void prints_for_people(void **state)
 {
 	_cleanup_free_ struct finding *f = findings_with(AUDIT_UNKNOWN);
-	struct audit_report report = { .findings = f };
+	struct audit_report report = { .n_areas = audit_n_areas, .findings = f };
 	_cleanup_free_ char *text = NULL;
 
 	(void)state;
@@ -290,7 +291,7 @@ static const struct audit_check *check_at(size_t at)
 static void ids_are_used_once(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < audit_n_checks(); i++) {
+	for (size_t i = 0; i < audit_n_checks(audit_n_areas); i++) {
 		assert_true(is_id(check_at(i)->id));
 		assert_non_null(check_at(i)->look);
 		for (size_t j = 0; j < i; j++)
@@ -334,7 +335,7 @@ static void documents_every_check(void **state)
 	size_t n = 0;
 
 	(void)state;
-	for (size_t i = 0; i < audit_n_checks(); i++) {
+	for (size_t i = 0; i < audit_n_checks(audit_n_areas); i++) {
 		const struct audit_check *c = check_at(i);
 		char before[32];
 
@@ -346,7 +347,7 @@ static void documents_every_check(void **state)
 	}
 	for (const char *at = source; (at = strstr(at, "\n*HG-")); at++)
 		n++;
-	assert_int_equal(n, audit_n_checks());
+	assert_int_equal(n, audit_n_checks(audit_n_areas));
 }
 
 int main(void)

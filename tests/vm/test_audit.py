@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import subprocess
 
 from lib import (POOL, agent_directory, as_agent, expect, expect_equal, sh, start_run, wait_ready,
@@ -48,8 +49,11 @@ def assert_found(check, *words):
 def guest(*args, name="audited"):
     with agent_directory() as directory:
         p = start_run("--name", name, *args, "--", "sleep", "600", cwd=directory)
-        yield wait_running(name)
+        row = wait_running(name)
+        yield row
         p.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(row["main_pid"], signal.SIGKILL)  # one that was moved out of its scope
         p.communicate()
         wait_until(lambda: not pathlib.Path(f"/proc/{p.pid}").exists(), 10, "the client is gone")
 
@@ -149,7 +153,7 @@ def raised(path, text):
 
 
 def moved_out(row):
-    pathlib.Path("/sys/fs/cgroup/system.slice/cgroup.procs").write_text(str(row["main_pid"]))
+    pathlib.Path("/sys/fs/cgroup/init.scope/cgroup.procs").write_text(str(row["main_pid"]))
 
 
 def sees_the_hosts_run(row):
@@ -160,8 +164,8 @@ GUEST_CHANGES = [
     (raised("memory.max", "max"), "HG-RUN-005", "memory.max"),
     (raised("cpu.max", "max 100000"), "HG-RUN-005", "cpu.max"),
     (raised("guest/pids.max", "max"), "HG-RUN-005", "pids.max"),
-    (moved_out, "HG-RUN-004", "/system.slice"),
-    (moved_out, "HG-RUN-002", "/system.slice"),
+    (moved_out, "HG-RUN-004", "/init.scope"),
+    (moved_out, "HG-RUN-002", "/init.scope"),
     (sees_the_hosts_run, "HG-DOOR-001", "/run"),
     (sees_the_hosts_run, "HG-DOOR-002", "/run/dbus/system_bus_socket"),
     (sees_the_hosts_run, "HG-DOOR-004", "/run/"),
@@ -171,7 +175,6 @@ GUEST_CHANGES = [
 def test_changed_guest():
     """A guest whose limit was raised, that was moved or that sees the host's /run."""
     for change, check, word in GUEST_CHANGES:
-        print(f"    {check} {word}")
         with guest("--memory", "64M", "--cpu", "50%", "--pids", "20") as row:
             change(row)
             assert_found(check, row["id"] if check != "HG-RUN-002" else str(row["main_pid"]), word)
@@ -371,3 +374,28 @@ def test_for_root_alone():
         expect_equal((p.returncode, out, err.count(b"\n")), (3, b"", 1), err)
     p = subprocess.run(["harpe-gov", "audit", "all"], capture_output=True, check=False)
     expect_equal((p.returncode, p.stderr.count(b"\n")), (3, 1), p.stderr)
+
+
+def test_canary():
+    """Packets that the layers have to stop; one without the table arrives and is named."""
+    def canary():
+        p = subprocess.run(["harpe-gov", "audit", "--json", "--canary"], capture_output=True,
+                           text=True, check=False, timeout=120)
+        checks = {c["id"]: c for c in json.loads(p.stdout)["checks"]}
+        return p.returncode, checks
+
+    status, checks = canary()
+    expect_equal(of(checks, "FAIL"), {})
+    expect_equal(sorted(of(checks, "UNKNOWN")), ["HG-NET-003"], of(checks, "UNKNOWN"))
+    expect_equal(status, 2)
+    try:
+        sh("systemctl stop harpe-gov.socket harpe-gov.service")
+        sh("nft delete table inet harpe_gov")
+        status, checks = canary()
+        expect("HG-NET-002" in of(checks, "FAIL"), checks["HG-NET-002"])
+        expect_equal(checks["HG-NET-001"]["result"], "UNKNOWN", checks["HG-NET-001"])
+        expect_equal(status, 1)
+    finally:
+        sh("systemctl start harpe-gov-firewall harpe-gov.socket harpe-gov.service")
+        wait_ready()
+    assert_healthy()
