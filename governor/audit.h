@@ -46,6 +46,7 @@ void finding_add(struct finding *f, enum audit_result result, const char *format
 enum audit_result finding_result(const struct finding *f);
 
 struct audit;
+struct stat;
 
 struct audit_check {
 	const char *id; /* stable: never used again for something else */
@@ -122,6 +123,20 @@ void audit_say_guests(const struct audit *a, audit_each_guest each, struct findi
 
 /* Is the guest still running? What was found in one that ends meanwhile counts for nothing. */
 bool audit_guest_runs(const struct guest_row *row);
+
+/* A bounded walk through directories in which others may write. What cannot be looked at is said as
+ * AUDIT_UNKNOWN. */
+struct audit_walk {
+	const struct audit *a;
+	struct finding *f;
+	/* Called for everything below, directories included. */
+	void (*found)(struct audit_walk *w, const char *path, const struct stat *st);
+	size_t n, max;	 /* files looked at so far, and at most */
+	size_t n_chosen; /* for @found to count in */
+};
+
+/* Goes through @path, which need not be there. */
+void audit_walk(struct audit_walk *w, const char *path);
 
 /* ---- the pure parts ---- */
 

@@ -16,10 +16,10 @@
 #include "common/text.h"
 #include "governor/audit.h"
 
-#define SOCKETS_MAX    4096 /* files below /run that are looked at */
-#define DEPTH_MAX      8
-#define UNIX_LINE_MAX  512
-#define PATH_SHOWN_MAX 512
+#define SOCKETS_MAX	65536 /* files below /run that are looked at */
+#define UNIX_LINE_MAX	512
+#define PATH_SHOWN_MAX	512
+#define PATH_THEIRS_MAX 1100
 
 /* ---- what a guest sees at a path ---- */
 
@@ -31,7 +31,7 @@ static bool same(const struct stat *a, const struct stat *b)
 /* Does the guest see the host's @path? 1, 0, or a negative errno. */
 static int sees(const struct guest_row *row, const char *path, const struct stat *host)
 {
-	char theirs[PATH_SHOWN_MAX + 64];
+	char theirs[PATH_THEIRS_MAX];
 	struct stat st;
 
 	snprintf(theirs, sizeof(theirs), "/proc/%" PRIu32 "/root%s", row->main_pid, path);
@@ -146,88 +146,37 @@ static void look_rights(const struct audit *a, struct finding *f)
 
 /* ---- all sockets below /run ---- */
 
-struct walk {
-	const struct audit *a;
-	struct finding *f;
-	size_t n_files, n_sockets;
-};
-
-static void judge_socket(struct walk *w, const char *path, const struct stat *st)
+static void judge_socket(struct audit_walk *w, const char *path, const struct stat *st)
 {
 	char shown[PATH_SHOWN_MAX];
 
-	w->n_sockets++;
+	if (!S_ISSOCK(st->st_mode) || !(st->st_mode & S_IWOTH))
+		return;
+	w->n_chosen++;
 	for (size_t i = 0; i < w->a->before.n; i++) {
 		const struct guest_row *row = &w->a->before.row[i];
+		int r = row->state == GUEST_RUNNING ? sees(row, path, st) : 0;
 
-		if (row->state == GUEST_RUNNING && sees(row, path, st) > 0 && audit_guest_runs(row))
-			finding_add(w->f, AUDIT_FAIL, "guest %s sees %s", row->id,
+		if (r != 0 && audit_guest_runs(row))
+			finding_add(w->f, r > 0 ? AUDIT_FAIL : AUDIT_UNKNOWN, "guest %s %s %s",
+				    row->id, r > 0 ? "sees" : "cannot be looked into for",
 				    text_escape(path, shown, sizeof(shown)));
-	}
-}
-
-static void walk(struct walk *w, int fd, const char *path, unsigned int depth);
-
-static void judge_file(struct walk *w, int fd, const char *path, const char *name,
-		       unsigned int depth)
-{
-	char full[PATH_SHOWN_MAX];
-	struct stat st;
-	int below;
-
-	if ((size_t)snprintf(full, sizeof(full), "%s/%s", path, name) >= sizeof(full)) {
-		finding_add(w->f, AUDIT_UNKNOWN, "a path below /run is too long");
-		return;
-	}
-	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return;
-	if (S_ISSOCK(st.st_mode) && (st.st_mode & S_IWOTH))
-		judge_socket(w, full, &st);
-	if (!S_ISDIR(st.st_mode))
-		return;
-	below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (below >= 0)
-		walk(w, below, full, depth + 1);
-}
-
-/* Takes @fd over. A directory that is too deep is not looked at, and said so. */
-static void walk(struct walk *w, int fd, const char *path, unsigned int depth)
-{
-	_cleanup_(close_directory) DIR *directory = fdopendir(fd);
-	struct dirent *entry;
-
-	if (!directory || depth > DEPTH_MAX) {
-		finding_add(w->f, AUDIT_UNKNOWN, "%.200s is not looked into", path);
-		if (!directory)
-			close(fd);
-		return;
-	}
-	while (w->n_files <= SOCKETS_MAX && (entry = readdir(directory))) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		w->n_files++;
-		judge_file(w, fd, path, entry->d_name, depth);
 	}
 }
 
 static void look_sockets(const struct audit *a, struct finding *f)
 {
-	struct walk w = { .a = a, .f = f };
-	int fd = open("/run", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct audit_walk w = { .a = a, .f = f, .found = judge_socket, .max = SOCKETS_MAX };
 
-	if (a->rows.r < 0 || fd < 0) {
-		finding_add(f, AUDIT_UNKNOWN, "%s",
-			    a->rows.r < 0 ? a->rows.e.text : "/run cannot be read");
-		close_fd(&fd);
+	if (a->rows.r < 0) {
+		finding_add(f, AUDIT_UNKNOWN, "which guests there are is not known: %s",
+			    a->rows.e.text);
 		return;
 	}
-	walk(&w, fd, "/run", 0);
-	if (w.n_files > SOCKETS_MAX)
-		finding_add(f, AUDIT_UNKNOWN,
-			    "there are more than %d files: not all were looked at", SOCKETS_MAX);
+	audit_walk(&w, "/run");
 	if (f->n == 0)
 		finding_add(f, AUDIT_PASS, "%zu are open to all on the host, no guest sees one",
-			    w.n_sockets);
+			    w.n_chosen);
 }
 
 /* ---- abstract sockets ---- */
@@ -313,7 +262,7 @@ const struct audit_check audit_door_checks[] = {
 	  "Should a guest ever see it, it is root.", "chmod o-w it; give it to a group of its own",
 	  look_rights },
 	{ "HG-DOOR-004", "No live guest sees a socket below /run that is open to all",
-	  "all sockets below /run with write permission for others, up to 4096 files; the same "
+	  "all sockets below /run with write permission for others, up to 65536 files; the same "
 	  "paths in /proc/PID/root",
 	  "What listens there may send for a guest.", END_G, look_sockets },
 	{ "HG-DOOR-005", "No live guest can reach an abstract socket of the host's",

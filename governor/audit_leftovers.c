@@ -11,90 +11,32 @@
 #include "common/text.h"
 #include "governor/audit.h"
 
-#define FILES_MAX      100000 /* looked at, of all directories together */
-#define DEPTH_MAX      32
-#define IPC_LINE_MAX   512
-#define FOUND_PATH_MAX 1024
+#define FILES_MAX    100000 /* looked at, of all directories together */
+#define IPC_LINE_MAX 512
 
 /* ---- files ---- */
 
-struct walk {
-	const struct audit *a;
-	struct finding *f;
-	size_t n;
-};
-
-static void walk(struct walk *w, int dirfd, const char *path, unsigned int depth);
-
-static void judge_entry(struct walk *w, int fd, const char *path, const char *name,
-			unsigned int depth)
+static void judge_file(struct audit_walk *w, const char *path, const struct stat *st)
 {
-	char full[FOUND_PATH_MAX], shown[256];
-	struct stat st;
-	int below;
+	char shown[256];
 
-	snprintf(full, sizeof(full), "%s/%s", path, name);
-	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return;
-	if (audit_is_pool_uid(w->a, st.st_uid))
+	if (audit_is_pool_uid(w->a, st->st_uid))
 		finding_add(w->f, AUDIT_FAIL, "%s belongs to uid %u",
-			    text_escape(full, shown, sizeof(shown)), st.st_uid);
-	if (!S_ISDIR(st.st_mode))
-		return;
-	below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (below >= 0)
-		walk(w, below, full, depth + 1);
-	else if (errno != ENOENT)
-		finding_add(w->f, AUDIT_UNKNOWN, "%s cannot be read: %s",
-			    text_escape(full, shown, sizeof(shown)), strerror(errno));
-}
-
-/* Takes @fd over. */
-static void walk(struct walk *w, int fd, const char *path, unsigned int depth)
-{
-	_cleanup_(close_directory) DIR *directory = fdopendir(fd);
-	struct dirent *entry;
-
-	if (!directory) {
-		close(fd);
-		finding_add(w->f, AUDIT_UNKNOWN, "%s cannot be read", path);
-		return;
-	}
-	if (depth > DEPTH_MAX) {
-		finding_add(w->f, AUDIT_UNKNOWN, "a directory lies more than %d deep in %.32s...",
-			    DEPTH_MAX, path);
-		return;
-	}
-	while (w->n <= FILES_MAX && (entry = readdir(directory))) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		w->n++;
-		judge_entry(w, fd, path, entry->d_name, depth);
-	}
+			    text_escape(path, shown, sizeof(shown)), st->st_uid);
 }
 
 static void look_files(const struct audit *a, struct finding *f)
 {
 	static const char *const places[] = { "/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue",
 					      "/run/lock" };
-	struct walk w = { .a = a, .f = f };
+	struct audit_walk w = { .a = a, .f = f, .found = judge_file, .max = FILES_MAX };
 
 	if (a->config.r < 0) {
 		finding_add(f, AUDIT_UNKNOWN, "%s", a->config.e.text);
 		return;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		int fd = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		if (fd >= 0)
-			walk(&w, fd, places[i], 0);
-		else if (errno != ENOENT)
-			finding_add(f, AUDIT_UNKNOWN, "%s cannot be read: %s", places[i],
-				    strerror(errno));
-	}
-	if (w.n > FILES_MAX)
-		finding_add(f, AUDIT_UNKNOWN,
-			    "there are more than %d files: not all were looked at", FILES_MAX);
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+		audit_walk(&w, places[i]);
 	if (f->n == 0)
 		finding_add(f, AUDIT_PASS, "%zu files, none of them belongs to a uid of the pool",
 			    w.n);
