@@ -58,6 +58,8 @@ static int make_slices(struct error *e)
 
 	if (r == 0)
 		r = slices_make(&config, e);
+	if (r == 0) /* a reload stops here; a daemon that starts looks itself */
+		r = slices_check(&config, e);
 	config_free(&config);
 	return r;
 }
