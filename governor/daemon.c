@@ -156,23 +156,40 @@ static int on_slice_change(sd_event_source *source, const struct inotify_event *
 	return 0;
 }
 
-static int watch_slice(struct daemon *d, const struct profile_slice *slice)
+/* The directory that is there now: it is another one when the slice was made anew. */
+static int watch_slice(struct daemon *d, struct profile_slice *slice)
 {
-	return sd_event_add_inotify(d->event, NULL, slice->path, IN_DELETE | IN_ONLYDIR,
+	if (slice->watched == slice->id)
+		return 0;
+	slice->watched = slice->id; /* tried once, whatever comes of it */
+	slice->watch = sd_event_source_disable_unref(slice->watch);
+	return sd_event_add_inotify(d->event, &slice->watch, slice->path, IN_DELETE | IN_ONLYDIR,
 				    on_slice_change, d);
 }
 
-/* From the slice with index @first on: the others are served already. */
-static int serve_slices(struct daemon *d, size_t first, struct error *e)
+/* Those that are served already stay as they are. */
+static int serve_slices(struct daemon *d, struct error *e)
 {
-	for (size_t i = first; i < d->n_slices; i++) {
-		int r = watch_slice(d, d->slices[i]);
+	int ret = 0;
+
+	for (size_t i = 0; i < d->n_slices; i++) {
+		struct profile_slice *s = d->slices[i];
+		int r = watch_slice(d, s);
 
 		if (r < 0)
-			return error_errno(e, r, "%s cannot be watched", d->slices[i]->path);
-		pin_keep(&d->slices[i]->pin, d->scopes, d->slices[i]->profile, d->slices[i]->unit);
+			ret = error_errno(e, r, "%s cannot be watched", s->path);
+		pin_keep(&s->pin, d->scopes, s->profile, s->unit);
 	}
-	return 0;
+	return ret;
+}
+
+/* What was lost since the last time comes back. */
+static void keep_slices(struct daemon *d)
+{
+	struct error e = ERROR_NULL;
+
+	if (serve_slices(d, &e) < 0)
+		journal_error("%s", e.text);
 }
 
 /* ---- the ruleset ---- */
@@ -223,18 +240,12 @@ static int watch_ruleset(struct daemon *d, struct error *e)
 
 /* ---- events ---- */
 
-static void keep_pins(struct daemon *d)
-{
-	for (size_t i = 0; i < d->n_slices; i++)
-		pin_keep(&d->slices[i]->pin, d->scopes, d->slices[i]->profile, d->slices[i]->unit);
-}
-
 static int on_connection(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
 	struct daemon *d = userdata;
 	int r;
 
-	keep_pins(d);
+	keep_slices(d);
 	r = runs_accept(d);
 
 	(void)source;
@@ -319,7 +330,6 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
 {
 	struct daemon *d = userdata;
 	struct error e = ERROR_NULL;
-	size_t known = d->n_slices;
 
 	(void)source;
 	(void)info;
@@ -328,8 +338,7 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
 		journal_error("the configuration stays as it was: %s", e.text);
 	else
 		journal_info("the configuration was read again");
-	if (serve_slices(d, known, &e) < 0)
-		journal_error("%s", e.text);
+	keep_slices(d);
 	sd_notify(0, "READY=1");
 	asks_admit_waiting(d);
 	return 0;
@@ -454,11 +463,10 @@ static int loop(struct daemon *d, struct error *e)
 
 	if (state < 0)
 		return state;
-	r = serve_slices(d, 0, e);
+	r = serve_slices(d, e);
 	if (r < 0)
 		return r;
 	sd_notify(0, "READY=1");
-	keep_pins(d);
 	if (identity_n_quarantined(d->pool) > 0)
 		look_later(d, DIRTY_USEC);
 	journal_info("ready: uids %u to %u, filter of %u instructions", d->config->first_uid,
@@ -470,8 +478,10 @@ static int loop(struct daemon *d, struct error *e)
 
 static void release(struct daemon *d)
 {
-	for (size_t i = 0; i < d->n_slices; i++)
+	for (size_t i = 0; i < d->n_slices; i++) {
+		sd_event_source_disable_unref(d->slices[i]->watch);
 		pin_stop(&d->slices[i]->pin);
+	}
 	scopes_free(d->scopes);
 	firewall_free(d->firewall);
 	identity_pool_free(d->pool);

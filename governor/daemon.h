@@ -27,7 +27,9 @@ struct profile_slice {
 	char path[PATH_TEXT_MAX]; /* its cgroup directory */
 	uint64_t id;		  /* its cgroup id, as the firewall knows it */
 	bool own_network, icmp;
-	struct pin pin; /* keeps its controllers on */
+	struct pin pin;		/* keeps its controllers on */
+	sd_event_source *watch; /* of the directory with this id */
+	uint64_t watched;
 };
 
 /* More than there can be profiles: those of former configurations stay. */
