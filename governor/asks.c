@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/text.h"
 #include "governor/admission.h"
@@ -321,12 +321,9 @@ static int check_release(struct run *r, struct error *e)
 
 static void note_release(struct run *r, const struct pair_release *release)
 {
-	struct timespec now;
-
 	r->drops_before = FIREWALL_UNKNOWN;
 	firewall_uid_drops(r->d->firewall, r->uid, &r->drops_before, NULL);
-	clock_gettime(CLOCK_REALTIME, &now);
-	r->started_usec = (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
+	r->started_usec = clock_usec(CLOCK_REALTIME);
 	r->main_pid = release->main_pid;
 	r->in_force = release->in_force;
 	note(r);

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "common/fd.h"
 #include "governor/cgroup_io.h"
 
@@ -406,19 +406,11 @@ int cgroup_verify_member(const struct cgroup *cg, pid_t pid, struct error *e)
 
 /* ---- the end ---- */
 
-static int64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /* cgroup.events wakes POLLPRI when it changes (cgroup-v2.rst, "[Un]populated Notification"). */
 static int wait_empty(const struct cgroup *cg, int timeout_ms)
 {
 	_cleanup_close_ int fd = openat(cg->guest_fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
-	int64_t deadline = now_ms() + timeout_ms;
+	uint64_t end = clock_usec(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000;
 
 	if (fd < 0)
 		return -errno;
@@ -426,18 +418,17 @@ static int wait_empty(const struct cgroup *cg, int timeout_ms)
 		struct pollfd p = { .fd = fd, .events = POLLPRI };
 		char text[256];
 		ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
-		uint64_t populated;
-		int64_t left;
+		uint64_t populated, now;
 
 		if (n < 0)
 			return -errno;
 		text[n] = '\0';
 		if (keyed_u64(text, "populated", &populated) == 0 && populated == 0)
 			return 0;
-		left = deadline - now_ms();
-		if (left <= 0)
+		now = clock_usec(CLOCK_MONOTONIC);
+		if (now >= end)
 			return -ETIMEDOUT;
-		poll(&p, 1, (int)left);
+		poll(&p, 1, (int)((end - now) / 1000) + 1);
 	}
 }
 

@@ -10,9 +10,9 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/state.h"
 
@@ -82,23 +82,15 @@ static enum state look(const char *socket, char refusal[ERROR_TEXT_MAX])
 						      : STATE_UNKNOWN;
 }
 
-static int64_t now_msec(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /* systemd starts the daemon when somebody connects, which takes a moment; nothing was said yet that
  * a later daemon could act on. Where the state is unknown, waiting is all there is. */
 static int wait_daemon(const char *socket, int patience_msec, struct error *e)
 {
 	char refusal[ERROR_TEXT_MAX];
-	int64_t end = now_msec() + patience_msec;
+	uint64_t end = clock_usec(CLOCK_MONOTONIC) + (uint64_t)patience_msec * 1000;
 
 	while (look(socket, refusal) == STATE_ABSENT) {
-		if (now_msec() >= end)
+		if (clock_usec(CLOCK_MONOTONIC) >= end)
 			return refuse_absent(refusal, e);
 		poll(NULL, 0, PAUSE_MSEC);
 	}

@@ -11,9 +11,9 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/fd.h"
 #include "governor/cgroup.h"
 #include "governor/child.h"
@@ -263,14 +263,6 @@ static int ask_release(struct guest *g, struct error *e)
 	struct pair_reply reply;
 
 	return ask_daemon(g, &ask, &reply, e);
-}
-
-static uint64_t clock_usec(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * USEC_PER_SEC + (uint64_t)ts.tv_nsec / 1000;
 }
 
 static int release(struct guest *g, struct error *e)

@@ -8,19 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-bus.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/units.h"
 #include "governor/preflight.h"
-#include "governor/scope.h"
+#include "governor/scope_message.h"
 
-#define BUS_NAME     "org.freedesktop.DBus"
-#define BUS_PATH     "/org/freedesktop/DBus"
-#define MANAGER_NAME "org.freedesktop.systemd1"
-#define UNIT_PATH    "/org/freedesktop/systemd1/unit"
-#define KEY	     "DisableControllers"
-#define FILE_MAX     65536
+#define BUS_NAME  "org.freedesktop.DBus"
+#define BUS_PATH  "/org/freedesktop/DBus"
+#define UNIT_PATH MANAGER_PATH "/unit"
+#define KEY	  "DisableControllers"
+#define FILE_MAX  65536
 
 /* ---- questions with a time limit ---- */
 
@@ -28,14 +27,6 @@ struct conversation {
 	sd_bus *bus;
 	uint64_t end; /* CLOCK_MONOTONIC, microseconds */
 };
-
-static uint64_t now_usec(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * USEC_PER_SEC + (uint64_t)ts.tv_nsec / 1000;
-}
 
 static int on_answer(sd_bus_message *m, void *userdata, sd_bus_error *unused)
 {
@@ -49,7 +40,7 @@ static int on_answer(sd_bus_message *m, void *userdata, sd_bus_error *unused)
 static int wait_answer(struct conversation *c, sd_bus_message **answer)
 {
 	while (!*answer) {
-		uint64_t now = now_usec();
+		uint64_t now = clock_usec(CLOCK_MONOTONIC);
 		int r = sd_bus_process(c->bus, NULL);
 
 		if (r == 0 && now >= c->end)
@@ -279,7 +270,7 @@ static int check_bus(struct conversation *c, struct error *e)
 int preflight_systemd(struct error *e)
 {
 	struct conversation c = {
-		.end = now_usec() + PREFLIGHT_SYSTEMD_SEC * USEC_PER_SEC,
+		.end = clock_usec(CLOCK_MONOTONIC) + PREFLIGHT_SYSTEMD_SEC * USEC_PER_SEC,
 	};
 	int r = check_bus(&c, e);
 

@@ -4,25 +4,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/fd.h"
 
 #define FIRST_USEC   10000u
 #define LONGEST_USEC (USEC_PER_SEC / 2)
 
-static uint64_t now_usec(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * USEC_PER_SEC + (uint64_t)ts.tv_nsec / 1000;
-}
-
 static int arm(const struct sampler *s)
 {
-	uint64_t wait = (now_usec() - s->started_usec) / 4;
+	uint64_t wait = (clock_usec(CLOCK_MONOTONIC) - s->started_usec) / 4;
 	struct itimerspec t = { 0 };
 
 	wait = wait < FIRST_USEC ? FIRST_USEC : wait > LONGEST_USEC ? LONGEST_USEC : wait;
@@ -49,7 +41,7 @@ int sampler_start(struct sampler *s, const struct cgroup *cgroup, struct report 
 
 	s->cgroup = cgroup;
 	s->report = report;
-	s->started_usec = now_usec();
+	s->started_usec = clock_usec(CLOCK_MONOTONIC);
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	r = s->timer < 0 ? -errno : arm(s);
 	if (r < 0)

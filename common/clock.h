@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+#include <stdint.h>
+#include <time.h>
+
+/* What clock_gettime(2) says of @clock, in microseconds. */
+uint64_t clock_usec(clockid_t clock);
