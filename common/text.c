@@ -80,6 +80,22 @@ int text_printable(const char *s)
 	return *s == '\0';
 }
 
+/* ---- words ---- */
+
+int text_has_word(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = text + strspn(text, " \n"); *at; at += strspn(at, " \n")) {
+		size_t n = strcspn(at, " \n");
+
+		if (n == len && memcmp(at, word, n) == 0)
+			return 1;
+		at += n;
+	}
+	return 0;
+}
+
 /* ---- escaping ---- */
 
 void text_start(struct text *t, char *buf, size_t size)

@@ -34,3 +34,6 @@ const char *text_escape_ascii(const char *s, char *buf, size_t size);
 
 /* 1 when @s is printable throughout. */
 int text_printable(const char *s);
+
+/* 1 when @word is one of those in @text, which blanks and newlines part: a kernel file's. */
+int text_has_word(const char *text, const char *word);

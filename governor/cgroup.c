@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/fd.h"
+#include "common/text.h"
 #include "governor/cgroup_io.h"
 
 #define CPU_PERIOD_USEC	   100000u /* the kernel's default period of cpu.max */
@@ -56,15 +57,6 @@ static const struct controller {
 	{ "io", " +io", NEEDED_IO, ", and io-weight, io-read and io-write need it" },
 };
 
-static int has_word(const char *text, const char *word)
-{
-	char padded[260], wanted[32];
-
-	snprintf(padded, sizeof(padded), " %s ", text);
-	snprintf(wanted, sizeof(wanted), " %s ", word);
-	return strstr(padded, wanted) != NULL;
-}
-
 static int enable_controllers(const struct cgroup *cg, struct error *e)
 {
 	char available[256], enable[64] = "";
@@ -74,7 +66,7 @@ static int enable_controllers(const struct cgroup *cg, struct error *e)
 	for (size_t i = 0; i < ARRAY_SIZE(controllers); i++) {
 		const struct controller *c = &controllers[i];
 
-		if (has_word(available, c->name))
+		if (text_has_word(available, c->name))
 			strcat(enable, c->enable);
 		else if (c->limits & ~cg->untold)
 			return error_set(e, -ENOENT,

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "common/text.h"
 #include "governor/cgroup.h"
 #include "governor/preflight_systemd.h"
 
@@ -153,24 +154,10 @@ static int check_hierarchy(struct error *e)
 	return preflight_hierarchy(type_of(CGROUP_ROOT), type_of(CGROUP_ROOT "/unified"), e);
 }
 
-static bool has_word(const char *text, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (const char *at = text; *at; at += strspn(at, " \n")) {
-		size_t n = strcspn(at, " \n");
-
-		if (n == len && strncmp(at, word, len) == 0)
-			return true;
-		at += n;
-	}
-	return false;
-}
-
 int preflight_controllers(const char *available, struct error *e)
 {
 	for (size_t i = 0; preflight_needed[i]; i++)
-		if (!has_word(available, preflight_needed[i]))
+		if (!text_has_word(available, preflight_needed[i]))
 			return error_set(
 				e, -ENOENT,
 				"the %s controller is not available in " CGROUP_ROOT

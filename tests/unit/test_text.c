@@ -176,9 +176,22 @@ static void trusts_no_terminal_of_another_locale(void **state)
 	close(null);
 }
 
+static void test_words(void **state)
+{
+	(void)state;
+	assert_true(text_has_word("cpuset cpu io memory pids\n", "cpu"));
+	assert_true(text_has_word("cpuset cpu io memory pids\n", "pids"));
+	assert_true(text_has_word(" io", "io"));
+	assert_false(text_has_word("cpuset io memory", "cpu"));
+	assert_false(text_has_word("cpuset io memory", "set"));
+	assert_false(text_has_word("", "cpu"));
+	assert_false(text_has_word(" \n", "cpu"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_words),
 		cmocka_unit_test(keeps_what_people_read),
 		cmocka_unit_test(lets_nothing_else_pass),
 		cmocka_unit_test(keeps_ascii_alone),
