@@ -106,7 +106,7 @@ static void free_the_place(struct house *h)
 	asks_admit_waiting(&h->daemon);
 }
 
-static void test_profile_forbidden_meanwhile(void **state)
+static void refuses_a_profile_forbidden_meanwhile(void **state)
 {
 	struct house *h = *state;
 	struct members *profiles = &h->config.access[0].profiles;
@@ -117,7 +117,7 @@ static void test_profile_forbidden_meanwhile(void **state)
 	assert_refused(h, "--net: drop is none of the profiles");
 }
 
-static void test_ceiling_lowered_meanwhile(void **state)
+static void refuses_above_a_ceiling_lowered_meanwhile(void **state)
 {
 	struct house *h = *state;
 
@@ -127,7 +127,7 @@ static void test_ceiling_lowered_meanwhile(void **state)
 	assert_refused(h, "--memory: ");
 }
 
-static void test_default_changed_meanwhile(void **state)
+static void takes_the_default_of_now(void **state)
 {
 	struct house *h = *state;
 
@@ -142,10 +142,11 @@ static void test_default_changed_meanwhile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_profile_forbidden_meanwhile, set_up,
+		cmocka_unit_test_setup_teardown(refuses_a_profile_forbidden_meanwhile, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(test_ceiling_lowered_meanwhile, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_default_changed_meanwhile, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(refuses_above_a_ceiling_lowered_meanwhile, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(takes_the_default_of_now, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,7 +176,7 @@ static void trusts_no_terminal_of_another_locale(void **state)
 	close(null);
 }
 
-static void test_words(void **state)
+static void finds_whole_words(void **state)
 {
 	(void)state;
 	assert_true(text_has_word("cpuset cpu io memory pids\n", "cpu"));
@@ -191,7 +191,7 @@ static void test_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_words),
+		cmocka_unit_test(finds_whole_words),
 		cmocka_unit_test(keeps_what_people_read),
 		cmocka_unit_test(lets_nothing_else_pass),
 		cmocka_unit_test(keeps_ascii_alone),
