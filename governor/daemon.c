@@ -206,15 +206,13 @@ static int on_look(sd_event_source *source, uint64_t usec, void *userdata)
 static int on_ruleset(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
 	struct daemon *d = userdata;
-	struct monitor_news news;
 	int pending = SD_EVENT_OFF;
 
 	(void)source;
 	(void)revents;
-	monitor_read(fd, &news);
-	if (!news.changed)
+	monitor_read(fd, &d->news);
+	if (!d->news.changed)
 		return 0;
-	d->news = news;
 	sd_event_source_get_enabled(d->look, &pending);
 	if (pending != SD_EVENT_OFF)
 		return 0;

@@ -49,7 +49,7 @@ struct daemon {
 	size_t n_slices;
 	int listen_fd;
 	int monitor;		  /* of the ruleset */
-	struct monitor_news news; /* who changed it last */
+	struct monitor_news news; /* what was heard since the last look */
 	sd_event_source *look;	  /* at the ruleset, soon */
 	sd_event_source *listener, *retry, *quarantine;
 	struct run *runs; /* oldest first */

@@ -201,16 +201,24 @@ void daemon_free_policy(struct daemon *d)
 
 /* ---- is it in force? ---- */
 
+static void tell_who(const struct monitor_news *news, char *ret, size_t size)
+{
+	ret[0] = '\0';
+	if (news->pid)
+		snprintf(ret, size, " (the last to change the table was %s, process %u)",
+			 news->name, news->pid);
+	else if (news->lost)
+		snprintf(ret, size, " (by whom is not known: there were too many changes)");
+}
+
 /* Everything was lost: ends all guests, rebuilds the table. */
 static void policy_lost(struct daemon *d, const struct error *why)
 {
-	const struct monitor_news *news = &d->news;
 	struct error e = ERROR_NULL;
-	char who[96] = "";
+	char who[96];
 
-	if (news->pid)
-		snprintf(who, sizeof(who), " (the last to change a ruleset was %s, process %u)",
-			 news->name, news->pid);
+	monitor_read(d->monitor, &d->news);
+	tell_who(&d->news, who, sizeof(who));
 	journal_error("policy lost: %s%s; guests are ended and the table is rebuilt", why->text,
 		      who);
 	runs_stop_all(d, ENDED_POLICY_LOST);
@@ -252,6 +260,7 @@ void daemon_ruleset_changed(struct daemon *d)
 		policy_lost(d, &e);
 	else if (r < 0)
 		journal_error("the firewall cannot be looked at: %s", e.text);
+	d->news = (struct monitor_news){ 0 };
 }
 
 /* ---- at boot ---- */

@@ -13,11 +13,12 @@
 
 #define MONITOR_NAME_MAX 16 /* TASK_COMM_LEN */
 
-/* What was heard since the last time. */
+/* What was heard since it was all zero. */
 struct monitor_news {
 	bool changed;
 	bool lost;		     /* messages did not fit: somebody else may have, too */
-	uint32_t pid;		     /* of the last commit; 0 = not known */
+	bool ours;		     /* the commit whose end is yet to come is to our table */
+	uint32_t pid;		     /* who changed our table last; 0 = nobody, or not known */
 	char name[MONITOR_NAME_MAX]; /* of that process, as it calls itself */
 };
 
@@ -25,9 +26,9 @@ struct monitor_news {
  * descriptor, non-blocking. */
 int monitor_open(struct error *e);
 
-/* Takes in all that is there, up to a bound; the rest makes the socket readable again. One's own
- * commits are among it: another process may have got hold of one's socket. */
-void monitor_read(int fd, struct monitor_news *ret);
+/* Adds all that is there to @news, up to a bound; the rest makes the socket readable again. One's
+ * own commits are among it: another process may have got hold of one's socket. */
+void monitor_read(int fd, struct monitor_news *news);
 
 /* The pure part: one received buffer. */
 void monitor_feed(const void *buf, size_t len, struct monitor_news *news);
