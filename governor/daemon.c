@@ -64,6 +64,9 @@ static int take_passed(struct passed *ret, struct error *e)
 			e, -ENOTCONN,
 			"harpe-gov.socket passed no socket; start harpe-gov.socket, not this "
 			"program");
+	/* A supervisor that finds the connection gone must not wait for another one. */
+	if (fcntl(ret->listener, F_SETFL, O_NONBLOCK) < 0)
+		return error_errno(e, -errno, "the listener cannot be made non-blocking");
 	return 0;
 }
 

@@ -136,6 +136,15 @@ def supervisors():
     return found
 
 
+def what_it_does(pid):
+    """For messages: a process's state, and the system call that it is in."""
+    said = [str(pid)]
+    for name in "stat", "wchan", "syscall":
+        with contextlib.suppress(OSError):
+            said.append(pathlib.Path(f"/proc/{pid}/{name}").read_text()[:80])
+    return said
+
+
 def daemon_pid():
     return int(sh("systemctl show -P MainPID harpe-gov.service"))
 
@@ -180,7 +189,10 @@ def assert_nothing_left(seconds=5):
     """No process of the pool, no scope, no supervisor, no failed unit."""
     wait_until(lambda: not pool_processes(), seconds, f"no process of the pool {pool_processes()}")
     wait_until(lambda: not scopes(), seconds, f"no scope {scopes()}")
-    wait_until(lambda: not supervisors(), seconds, f"no supervisor {supervisors()}")
+    try:
+        wait_until(lambda: not supervisors(), seconds, "no supervisor")
+    except AssertionError as e:
+        raise AssertionError(f"{e} {[what_it_does(pid) for pid in supervisors()]}") from e
     expect_equal(failed_units(), "")
 
 
