@@ -245,6 +245,19 @@ def test_systemd_is_frozen():
     runs_again()
 
 
+def unload(name):
+    """The module and those that use it, which earlier tests may have had loaded."""
+    module = pathlib.Path("/sys/module") / name
+
+    def gone():
+        for holder in module.glob("holders/*"):
+            subprocess.run(["rmmod", holder.name], check=False, capture_output=True)
+        return subprocess.run(["rmmod", name], check=False, capture_output=True).returncode == 0
+
+    if module.exists():
+        wait_until(gone, 30, f"module {name} unloaded; {sh('lsmod | grep nf')}")
+
+
 @contextlib.contextmanager
 def without_module(name):
     """Not loaded, and not to be loaded."""
@@ -254,9 +267,7 @@ def without_module(name):
     sh("nft flush ruleset")
     path.write_text(f"install {name} /bin/false\n")
     try:
-        sh("modprobe -r nft_socket")
-        if name != "nft_socket":
-            sh(f"modprobe -r {name}")
+        unload(name)
         yield
     finally:
         path.unlink()
