@@ -43,9 +43,10 @@ NLMSG_ERROR, NLMSG_DONE = 2, 3
 REQUEST, ACK, DUMP, CREATE, APPEND = 1, 4, 0x300, 0x400, 0x800
 NFTABLES = 10  # the subsystem
 BATCH_BEGIN, BATCH_END = 16, 17
-GETTABLE, NEWRULE, GETRULE, DELRULE = (NFTABLES << 8 | n for n in (1, 6, 7, 8))
+NEWTABLE, GETTABLE, DELTABLE, NEWRULE, GETRULE, DELRULE = (
+    NFTABLES << 8 | n for n in (0, 1, 2, 6, 7, 8))
 NFPROTO_INET = 1
-TABLE_NAME, TABLE_OWNER = 1, 7
+TABLE_NAME, TABLE_FLAGS, TABLE_OWNER = 1, 2, 7
 RULE_TABLE, RULE_CHAIN, RULE_EXPRESSIONS = 1, 2, 4
 NESTED = 0x8000
 
@@ -98,14 +99,20 @@ def dump(kind, body=b""):
                 objects.append(attributes(data[4:]))
 
 
-def commit(s, parts):
-    """One transaction: parts are (kind, flags, body)."""
+def send(s, parts, flags=0):
+    """One transaction: parts are (kind, flags, body). Returns the numbers of its messages."""
     seqs = range(0x7E570001, 0x7E570001 + len(parts))
     batch = message(BATCH_BEGIN, REQUEST, seqs[0] - 1, 0, resource=NFTABLES)
-    for seq, (kind, flags, body) in zip(seqs, parts):
-        batch += message(kind, REQUEST | ACK | flags, seq, NFPROTO_INET, body)
+    for seq, (kind, kind_flags, body) in zip(seqs, parts):
+        batch += message(kind, REQUEST | flags | kind_flags, seq, NFPROTO_INET, body)
     batch += message(BATCH_END, REQUEST, seqs[-1] + 1, 0, resource=NFTABLES)
     s.sendto(batch, (0, 0))
+    return seqs
+
+
+def commit(s, parts):
+    """The same, and it was done."""
+    seqs = send(s, parts, ACK)
     missing = set(seqs)
     while missing:
         for answer, seq, data in messages(receive(s)):
