@@ -6,9 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "governor/journal.h"
 
 #define PIN_MEMORY (UINT64_C(16) << 20)
+#define RETRY_USEC (10 * USEC_PER_SEC)
 #define PIN_COUNT  1000u /* names; an earlier one may still be on its way out */
 
 static void on_started(void *userdata, int r, const struct error *error)
@@ -18,6 +20,7 @@ static void on_started(void *userdata, int r, const struct error *error)
 	if (r == 0)
 		return;
 	journal_error("the pin scope is missing, starts are slower: %s", error->text);
+	p->failed_usec = clock_usec(CLOCK_MONOTONIC);
 	if (r != -EINPROGRESS)
 		pin_stop(p);
 }
@@ -50,8 +53,12 @@ static int start(struct pin *p, struct scopes *s, const char *profile, const cha
 void pin_keep(struct pin *p, struct scopes *s, const char *profile, const char *slice)
 {
 	struct error e = ERROR_NULL;
-	int r = p->holder.pid > 0 ? 0 : start(p, s, profile, slice, &e);
+	int r;
 
+	if (p->holder.pid > 0 ||
+	    (p->failed_usec > 0 && clock_usec(CLOCK_MONOTONIC) - p->failed_usec < RETRY_USEC))
+		return;
+	r = start(p, s, profile, slice, &e);
 	if (r < 0)
 		on_started(p, r, &e);
 }

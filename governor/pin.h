@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "governor/holder.h"
 #include "governor/scope.h"
@@ -14,10 +15,11 @@ struct pin {
 	struct holder holder;	   /* pid 0: there is none */
 	char name[SCOPE_NAME_MAX]; /* of the last one */
 	unsigned int count;	   /* so far */
+	uint64_t failed_usec;	   /* CLOCK_MONOTONIC, the last failure; 0 = none */
 };
 
 /* Starts the pin of @profile's @slice if there is none. A failure is written to the journal and
- * harms no guest; another call is another try. */
+ * harms no guest; another call is another try, after ten seconds. */
 void pin_keep(struct pin *p, struct scopes *s, const char *profile, const char *slice);
 
 /* The scope @name is gone. Was it the pin? */

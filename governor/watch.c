@@ -106,6 +106,9 @@ static int decode_signal(const void *buf, ssize_t len, struct error *e)
 	return (int)order.number;
 }
 
+/* A flood of signals must not cost root's time as it costs the caller's. */
+#define FLOOD_PAUSE_MSEC 1
+
 /* 1 = the caller is gone, or makes no sense, which is the same: @e says what it sent. */
 static int serve_client(const struct watch *w, struct error *e)
 {
@@ -124,6 +127,7 @@ static int serve_client(const struct watch *w, struct error *e)
 		cgroup_freeze(w->cgroup, number == SIGTSTP, NULL); /* ENODEV: it just ended */
 	else
 		syscall(SYS_pidfd_send_signal, w->pidfd, number, NULL, 0); /* ESRCH: so did it */
+	poll(NULL, 0, FLOOD_PAUSE_MSEC);
 	return 0;
 }
 
