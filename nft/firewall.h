@@ -165,18 +165,18 @@ int firewall_inspect(struct firewall *fw, const struct firewall_policy *policy, 
 
 /* What there is to compare. Without the table, or the object that it is in, everything differs. */
 enum firewall_part {
-	FIREWALL_PART_TABLE,	/* it is there, not dormant, and nothing is in it that is not ours */
-	FIREWALL_PART_CHAINS,	/* type, hook, priority, policy */
-	FIREWALL_PART_RULES,	/* each expression of each, in their order */
-	FIREWALL_PART_SETS,	/* types, flags, sizes */
-	FIREWALL_PART_UIDS,	/* elements of the pool's set */
+	FIREWALL_PART_TABLE,  /* it is there, not dormant, and nothing is in it that is not ours */
+	FIREWALL_PART_CHAINS, /* type, hook, priority, policy */
+	FIREWALL_PART_RULES,  /* each expression of each, in their order */
+	FIREWALL_PART_SETS,   /* types, flags, sizes */
+	FIREWALL_PART_UIDS,   /* elements of the pool's set */
 	FIREWALL_PART_PROFILES, /* elements of the others: the slices, what they allow */
 	FIREWALL_PART_COUNT,
 };
 
 struct firewall_survey {
-	uint32_t owner;	     /* as firewall_inspect() has it */
-	uint32_t generation; /* in which all of it was so */
+	uint32_t owner;		       /* as firewall_inspect() has it */
+	uint32_t generation;	       /* in which all of it was so */
 	int part[FIREWALL_PART_COUNT]; /* 0, or -ESTALE with the first thing that differs */
 	struct error differs[FIREWALL_PART_COUNT];
 };
