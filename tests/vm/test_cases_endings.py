@@ -61,7 +61,7 @@ class HostProbe(threading.Thread):
 def test_crowds():
     """Processes, threads, orphans without end: held at the limit, the host answers, all go."""
     with agent_directory() as d, HostProbe() as probe:
-        runs = [(how, start_run("--pids", "16", "--memory", "64M", "--cpu", "60%", "--time", "6s",
+        runs = [(how, start_run("--pids", "16", "--memory", "64M", "--cpu", "100%", "--time", "10s",
                                 "--report", f"{d}/{how}", "--", *python("crowd.py"), how, cwd=d),
                  f"{d}/{how}") for how in ("processes", "threads", "orphans")]
         results = gather(runs)
