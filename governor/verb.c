@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "governor/verb.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "common/fd.h"
 #include "common/text.h"
@@ -43,6 +45,16 @@ void verb_help(const struct verb *verb, FILE *out)
 		verb->summary);
 	options_help(&verb->set, out);
 	fprintf(out, "\n%s", verb->details);
+}
+
+int exec_daemon(char *const argv[], int status)
+{
+	struct error e;
+
+	execv(HARPE_GOVD, argv);
+	error_errno(&e, -errno, "%s cannot be run", HARPE_GOVD);
+	complain(e.text);
+	return status;
 }
 
 int verb_call(const struct verb *verb, const char *socket, char **argv)

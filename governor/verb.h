@@ -30,6 +30,10 @@ const char *escape_for(int fd, const char *text, char *buf, size_t size);
 /* Prints "harpe-gov: @sentence" on stderr in one write, unprintable bytes escaped. */
 void complain(const char *sentence);
 
+/* Becomes the daemon's program with @argv, which knows the configuration and the rules. Returns
+ * @status only when that cannot be run, and has said so. */
+int exec_daemon(char *const argv[], int status);
+
 /* The whole of main() after the verb's name: options, help, the verb. */
 int verb_call(const struct verb *verb, const char *socket, char **argv);
 

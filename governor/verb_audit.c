@@ -2,7 +2,6 @@
 /*
  * `harpe-gov audit`: the daemon's program knows what must be, so it is the one that looks.
  */
-#include <errno.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -22,7 +21,6 @@ static int audit_main(const char *socket, const char *const values[], char **ope
 	char *const argv[] = { (char *)HARPE_GOVD,
 			       (char *)(values[AUDIT_CANARY] ? "--canary" : "--audit"),
 			       (char *)(values[AUDIT_JSON] ? "json" : "text"), NULL };
-	struct error e;
 
 	(void)socket;
 	if (operands[0]) {
@@ -33,10 +31,7 @@ static int audit_main(const char *socket, const char *const values[], char **ope
 		complain("audit is for root: it reads what others may not see");
 		return CANNOT;
 	}
-	execv(HARPE_GOVD, argv);
-	error_errno(&e, -errno, "%s cannot be run", HARPE_GOVD);
-	complain(e.text);
-	return CANNOT;
+	return exec_daemon(argv, CANNOT);
 }
 
 const struct verb verb_audit = {

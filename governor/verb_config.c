@@ -3,17 +3,14 @@
  * `harpe-gov config`: the daemon's program knows the configuration, so it is the one that looks,
  * and this command line does not pay for a parser at every run.
  */
-#include <errno.h>
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "governor/verb.h"
 
 static int config_main(const char *socket, const char *const values[], char **operands)
 {
 	char *const argv[] = { (char *)HARPE_GOVD, (char *)"--config", operands[0], NULL };
-	struct error e;
 
 	(void)socket;
 	(void)values;
@@ -22,10 +19,7 @@ static int config_main(const char *socket, const char *const values[], char **op
 		complain("config needs one word: check or show");
 		return verb_config.usage_status;
 	}
-	execv(HARPE_GOVD, argv);
-	error_errno(&e, -errno, "%s cannot be run", HARPE_GOVD);
-	complain(e.text);
-	return 1;
+	return exec_daemon(argv, 1);
 }
 
 const struct verb verb_config = {

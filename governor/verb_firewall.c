@@ -3,7 +3,6 @@
  * `harpe-gov firewall`: the daemon's program has the configuration and speaks netlink, so it does
  * the work; governor/firewall_mode.c.
  */
-#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,15 +29,6 @@ static int refuse(const char *sentence)
 	return STATUS_FAILED;
 }
 
-static int call(char *const argv[])
-{
-	struct error e;
-
-	execv(HARPE_GOVD, argv);
-	error_errno(&e, -errno, "%s cannot be run", HARPE_GOVD);
-	return refuse(e.text);
-}
-
 static int call_explain(const char *const values[], char **operands)
 {
 	char entry[ENTRY_MAX];
@@ -58,7 +48,7 @@ static int call_explain(const char *const values[], char **operands)
 			      "192.0.2.10:443\"");
 	if (snprintf(entry, sizeof(entry), "%s %s", operands[1], operands[2]) >= ENTRY_MAX)
 		return refuse("firewall explain: where to? That is too long for an address");
-	return call(argv);
+	return exec_daemon(argv, STATUS_FAILED);
 }
 
 static int call_plain(const char *const values[], char **operands)
@@ -69,7 +59,7 @@ static int call_plain(const char *const values[], char **operands)
 		if (values[i])
 			return refuse("firewall: options are for explain only");
 	return operands[1] ? refuse("firewall show, export, apply and remove take no argument")
-			   : call(argv);
+			   : exec_daemon(argv, STATUS_FAILED);
 }
 
 static int firewall_main(const char *socket, const char *const values[], char **operands)

@@ -146,3 +146,21 @@ unsigned int in_child(unsigned int (*f)(void *data), void *data)
 	assert_true(WIFEXITED(status));
 	return (unsigned int)WEXITSTATUS(status);
 }
+
+uint64_t drops(struct firewall *fw, uint32_t uid)
+{
+	struct error e = ERROR_NULL;
+	uint64_t n = 12345;
+
+	assert_ok(firewall_uid_drops(fw, uid, &n, &e), &e);
+	return n;
+}
+
+uint64_t strays(struct firewall *fw, uint64_t id)
+{
+	struct error e = ERROR_NULL;
+	uint64_t n = 12345;
+
+	assert_ok(firewall_stray_drops(fw, id, &n, &e), &e);
+	return n;
+}

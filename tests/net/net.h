@@ -50,5 +50,9 @@ unsigned int udp_send(int sock, uint16_t port, unsigned int n);
 /* How many datagrams are waiting. */
 unsigned int udp_received(int receiver);
 
+/* firewall_uid_drops() and firewall_stray_drops(), which must know. */
+uint64_t drops(struct firewall *fw, uint32_t uid);
+uint64_t strays(struct firewall *fw, uint64_t id);
+
 /* Runs @f in a child. Its result, 0 to 100. */
 unsigned int in_child(unsigned int (*f)(void *data), void *data);

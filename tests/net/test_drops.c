@@ -27,15 +27,6 @@ static unsigned int send_as(void *data)
 	return udp_send(socket(AF_INET, SOCK_DGRAM, 0), s->port, SENT);
 }
 
-static uint64_t drops(struct firewall *fw, uint32_t uid)
-{
-	struct error e = ERROR_NULL;
-	uint64_t n = 12345;
-
-	assert_ok(firewall_uid_drops(fw, uid, &n, &e), &e);
-	return n;
-}
-
 static void only_the_pool_is_dropped(void **state)
 {
 	struct firewall *fw = load_new(&golden_policy, true);

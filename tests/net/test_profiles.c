@@ -54,24 +54,6 @@ static void allow(const char *const *lines, size_t n)
 	allow((const char *const[]){ __VA_ARGS__ },                                                \
 	      sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
 
-static uint64_t drops(struct firewall *fw, uint32_t uid)
-{
-	struct error e = ERROR_NULL;
-	uint64_t n = 12345;
-
-	assert_ok(firewall_uid_drops(fw, uid, &n, &e), &e);
-	return n;
-}
-
-static uint64_t strays(struct firewall *fw, uint64_t id)
-{
-	struct error e = ERROR_NULL;
-	uint64_t n = 12345;
-
-	assert_ok(firewall_stray_drops(fw, id, &n, &e), &e);
-	return n;
-}
-
 static double now_ms(void)
 {
 	struct timespec t;

@@ -42,24 +42,6 @@ static unsigned int send_from(void *data)
 	return udp_send(sock, s->port, SENT);
 }
 
-static uint64_t strays(struct firewall *fw, uint64_t id)
-{
-	struct error e = ERROR_NULL;
-	uint64_t n = 12345;
-
-	assert_ok(firewall_stray_drops(fw, id, &n, &e), &e);
-	return n;
-}
-
-static uint64_t drops(struct firewall *fw, uint32_t uid)
-{
-	struct error e = ERROR_NULL;
-	uint64_t n = 12345;
-
-	assert_ok(firewall_uid_drops(fw, uid, &n, &e), &e);
-	return n;
-}
-
 static void any_uid_inside_is_dropped_and_counted(void **state)
 {
 	struct firewall *fw = load_new(&tree.policy, true);
