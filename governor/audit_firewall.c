@@ -120,8 +120,10 @@ static void judge_owner(const struct audit *a, uint64_t inode, struct finding *f
 			    "netlink port %" PRIu32 " owns it, which harpe-govd (%d) does not have",
 			    a->survey.owner, a->daemon);
 	else
-		finding_add(f, AUDIT_PASS, "harpe-govd (%d) owns it by netlink port %" PRIu32,
-			    a->daemon, a->survey.owner);
+		finding_add(f, AUDIT_PASS, "harpe-govd (%d) owns it by netlink port %" PRIu32 "%s",
+			    a->daemon, a->survey.owner,
+			    a->survey.persists ? "; without that it would stay"
+					       : "; it goes with the last copy of that");
 }
 
 static void look_owner(const struct audit *a, struct finding *f)
@@ -131,7 +133,8 @@ static void look_owner(const struct audit *a, struct finding *f)
 	if (a->firewall.r < 0)
 		finding_add(f, AUDIT_UNKNOWN, "%s", a->firewall.e.text);
 	else if (a->survey.owner == 0)
-		finding_add(f, AUDIT_FAIL, "nobody owns it");
+		finding_add(f, AUDIT_FAIL, "nobody owns it%s",
+			    a->survey.persists ? " any more: its owner died" : "");
 	else if (a->daemon == 0)
 		finding_add(f, AUDIT_FAIL,
 			    "netlink port %" PRIu32 " owns it, but no harpe-govd serves",

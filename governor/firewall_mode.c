@@ -63,16 +63,18 @@ static int wanted_text(const struct daemon *d, char **ret, struct error *e)
 /* ---- show ---- */
 
 /* The port is usually the pid of the socket's process. */
-static void print_owner(uint32_t owner)
+static void print_owner(uint32_t owner, bool persists)
 {
+	const char *then = persists ? "stays when that is closed" : "goes when that is closed";
 	char path[64], comm[64], shown[256];
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/comm", owner);
 	if (read_file_at(-1, path, comm, sizeof(comm)) < 0)
-		printf("owner: netlink port %" PRIu32 "\n", owner);
+		printf("owner: netlink port %" PRIu32 "; the table %s\n", owner, then);
 	else
-		printf("owner: netlink port %" PRIu32 ", as process %" PRIu32 " (%s) has\n", owner,
-		       owner, text_escape(comm, shown, sizeof(shown)));
+		printf("owner: netlink port %" PRIu32 ", as process %" PRIu32
+		       " (%s) has; the table %s\n",
+		       owner, owner, text_escape(comm, shown, sizeof(shown)), then);
 }
 
 static void print_state(const struct foreign *f)
@@ -82,7 +84,9 @@ static void print_state(const struct foreign *f)
 	if (!t)
 		puts("there is no table inet " FIREWALL_TABLE);
 	else if (t->flags & NFT_TABLE_F_OWNER)
-		print_owner(t->owner);
+		print_owner(t->owner, t->flags & NFT_TABLE_F_PERSIST);
+	else if (t->flags & NFT_TABLE_F_PERSIST)
+		puts("owner: nobody any more, it died; any program of root's can change the table");
 	else
 		puts("owner: nobody; any program of root's can change the table");
 }

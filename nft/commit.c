@@ -182,8 +182,9 @@ static int build_remove(struct transaction *t, const struct ruleset *rs)
 	return 0;
 }
 
-/* Both transactions may be done twice without harm, so a doubtful one simply is. */
+/* All of them may be done twice without harm, so a doubtful one simply is. */
 static int commit(struct channel *ch, int (*build)(struct transaction *, const struct ruleset *),
+		  int (*send)(struct transaction *, enum object_kind *, struct error *),
 		  const struct ruleset *rs, enum object_kind *ret_kind, struct error *e)
 {
 	int r = -EAGAIN;
@@ -196,7 +197,7 @@ static int commit(struct channel *ch, int (*build)(struct transaction *, const s
 			r = build(&t, rs);
 		if (r < 0)
 			return error_errno(e, r, "cannot build the firewall transaction");
-		r = transaction_commit(&t, ret_kind, e);
+		r = send(&t, ret_kind, e);
 	}
 	return r;
 }
@@ -204,10 +205,29 @@ static int commit(struct channel *ch, int (*build)(struct transaction *, const s
 int commit_replace(struct channel *ch, const struct ruleset *wanted, enum object_kind *ret_kind,
 		   struct error *e)
 {
-	return commit(ch, commit_build_replace, wanted, ret_kind, e);
+	return commit(ch, commit_build_replace, transaction_commit, wanted, ret_kind, e);
 }
 
 int commit_remove(struct channel *ch, enum object_kind *ret_kind, struct error *e)
 {
-	return commit(ch, build_remove, NULL, ret_kind, e);
+	return commit(ch, build_remove, transaction_commit, NULL, ret_kind, e);
+}
+
+/* A name that nobody has: one table cannot be turned into another kind. */
+#define TRIED_TABLE FIREWALL_TABLE "_tried"
+
+int commit_try_table(struct channel *ch, uint32_t flags, struct error *e)
+{
+	_cleanup_(ruleset_free) struct ruleset rs = RULESET_NULL;
+	enum object_kind refused = OBJECT_BATCH;
+	int r;
+
+	rs.table = nftnl_table_alloc();
+	if (!rs.table || nftnl_table_set_str(rs.table, NFTNL_TABLE_NAME, TRIED_TABLE) < 0)
+		return error_errno(e, -ENOMEM, "cannot build the firewall transaction");
+	nftnl_table_set_u32(rs.table, NFTNL_TABLE_FLAGS, flags);
+	r = commit(ch, add_table, transaction_check, &rs, &refused, e);
+	if ((r == -EOPNOTSUPP || r == -EINVAL) && refused == OBJECT_TABLE)
+		return 0;
+	return r < 0 ? r : 1;
 }

@@ -18,16 +18,13 @@
 #include "nft/live.h"
 #include "nft/ruleset.h"
 
-#ifndef NFT_TABLE_F_PERSIST
-#define NFT_TABLE_F_PERSIST 0x4 /* Linux 6.9 */
-#endif
-
 #define READ_TRIES 50 /* a reading takes some milliseconds per 1000 elements */
 
 struct firewall {
 	struct channel ch;
 	struct ruleset wanted; /* .table is NULL until firewall_load() */
 	bool owned;
+	int persists;	     /* may an owned table outlive its owner? -1 = not tried yet */
 	bool checked;	     /* found as wanted ... */
 	uint32_t generation; /* ... in this generation */
 };
@@ -41,7 +38,7 @@ static int new_firewall(struct channel ch, struct firewall **ret, struct error *
 		channel_close(&ch);
 		return error_errno(e, -ENOMEM, "cannot set up the firewall");
 	}
-	*fw = (struct firewall){ .ch = ch, .wanted = RULESET_NULL };
+	*fw = (struct firewall){ .ch = ch, .wanted = RULESET_NULL, .persists = -1 };
 	*ret = fw;
 	return 0;
 }
@@ -154,6 +151,27 @@ static int name_owner(struct firewall *fw, int r, enum object_kind kind, struct 
 			 FIREWALL_TABLE, owner);
 }
 
+/* Owned, if @owned, and kept when the owner dies where the kernel can. */
+static int build_wanted(struct firewall *fw, const struct firewall_policy *policy, bool owned,
+			struct ruleset *ret, struct error *e)
+{
+	const uint32_t both = NFT_TABLE_F_OWNER | NFT_TABLE_F_PERSIST;
+	int r;
+
+	if (owned && fw->persists < 0) {
+		r = commit_try_table(&fw->ch, both, e);
+		if (r < 0)
+			return r;
+		fw->persists = r;
+	}
+	r = ruleset_build(policy, owned ? fw->ch.portid : 0, ret);
+	if (r < 0)
+		return error_errno(e, r, "cannot build the firewall");
+	if (owned && fw->persists)
+		nftnl_table_set_u32(ret->table, NFTNL_TABLE_FLAGS, both);
+	return 0;
+}
+
 int firewall_load(struct firewall *fw, const struct firewall_policy *policy, bool owned,
 		  struct error *e)
 {
@@ -163,9 +181,9 @@ int firewall_load(struct firewall *fw, const struct firewall_policy *policy, boo
 
 	if (r < 0)
 		return r;
-	r = ruleset_build(policy, owned ? fw->ch.portid : 0, &wanted);
+	r = build_wanted(fw, policy, owned, &wanted, e);
 	if (r < 0)
-		return error_errno(e, r, "cannot build the firewall");
+		return r;
 	r = commit_replace(&fw->ch, &wanted, &refused, e);
 	if (r < 0)
 		return name_owner(fw, r, refused, e);
@@ -210,8 +228,8 @@ int firewall_check(struct firewall *fw, struct error *e)
 
 /* What is wanted and what there is; who owns it is the caller's business, so no difference. */
 static int read_both(struct firewall *fw, const struct firewall_policy *policy,
-		     struct ruleset *wanted, struct ruleset *live, uint32_t *ret_owner,
-		     uint32_t *ret_generation, struct error *e)
+		     struct ruleset *wanted, struct ruleset *live, struct firewall_survey *ret,
+		     struct error *e)
 {
 	uint32_t flags;
 	int r = firewall_policy_check(policy, e);
@@ -221,14 +239,15 @@ static int read_both(struct firewall *fw, const struct firewall_policy *policy,
 	r = ruleset_build(policy, 0, wanted);
 	if (r < 0)
 		return error_errno(e, r, "cannot build the firewall");
-	r = read_table(&fw->ch, wanted, live, ret_generation, e);
+	r = read_table(&fw->ch, wanted, live, &ret->generation, e);
 	if (r < 0 || !live->table)
 		return r;
 	flags = nftnl_table_get_u32(live->table, NFTNL_TABLE_FLAGS);
-	*ret_owner = nftnl_table_get_u32(live->table, NFTNL_TABLE_OWNER);
+	ret->owner = nftnl_table_get_u32(live->table, NFTNL_TABLE_OWNER);
+	ret->persists = flags & NFT_TABLE_F_PERSIST;
 	nftnl_table_set_u32(wanted->table, NFTNL_TABLE_FLAGS,
 			    flags & (NFT_TABLE_F_OWNER | NFT_TABLE_F_PERSIST));
-	nftnl_table_set_u32(wanted->table, NFTNL_TABLE_OWNER, *ret_owner);
+	nftnl_table_set_u32(wanted->table, NFTNL_TABLE_OWNER, ret->owner);
 	return 0;
 }
 
@@ -236,13 +255,13 @@ int firewall_inspect(struct firewall *fw, const struct firewall_policy *policy, 
 		     struct error *e)
 {
 	_cleanup_(ruleset_free) struct ruleset wanted = RULESET_NULL, live = RULESET_NULL;
-	uint32_t generation, owner = 0;
-	int r = read_both(fw, policy, &wanted, &live, &owner, &generation, e);
+	struct firewall_survey survey = { 0 };
+	int r = read_both(fw, policy, &wanted, &live, &survey, e);
 
 	if (r == 0)
 		r = ruleset_compare(&wanted, &live, e);
 	if (r == 0)
-		*ret_owner = owner;
+		*ret_owner = survey.owner;
 	return r;
 }
 
@@ -251,7 +270,7 @@ int firewall_survey(struct firewall *fw, const struct firewall_policy *policy,
 {
 	_cleanup_(ruleset_free) struct ruleset wanted = RULESET_NULL, live = RULESET_NULL;
 	struct firewall_survey survey = { 0 };
-	int r = read_both(fw, policy, &wanted, &live, &survey.owner, &survey.generation, e);
+	int r = read_both(fw, policy, &wanted, &live, &survey, e);
 
 	for (int i = 0; i < FIREWALL_PART_COUNT && r == 0; i++) {
 		survey.part[i] = ruleset_compare_part(&wanted, &live, (enum firewall_part)i,

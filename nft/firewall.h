@@ -9,10 +9,8 @@
  *
  * The table, in nft's words, with two profiles, "drop" (no entries) and "web":
  *
- *	table inet harpe_gov {                          # flags owner while a daemon holds it
- *		set pool {
- *			type uid
- *			size 256                        # as many as there are elements
+ *	table inet harpe_gov {                          # flags owner (,persist) while a daemon
+ *holds it set pool { type uid size 256                        # as many as there are elements
  *			counter                         # one per element: a guest's own drops
  *			elements = { 90000, 90001, ... }
  *		}
@@ -87,6 +85,10 @@
 #include "common/error.h"
 #include "nft/allow.h"
 
+#ifndef NFT_TABLE_F_PERSIST
+#define NFT_TABLE_F_PERSIST 0x4 /* Linux 6.9; Debian 12's headers do not have it */
+#endif
+
 #define FIREWALL_TABLE	  "harpe_gov"
 #define FIREWALL_PRIORITY (-10) /* before filter (0): a foreign accept cannot come first */
 #define FIREWALL_UNKNOWN  UINT64_MAX
@@ -142,9 +144,11 @@ void firewall_free(struct firewall *fw);
 int firewall_fd(const struct firewall *fw);
 
 /* Replaces the table by @policy in one transaction and reads it back. With @owned the table belongs
- * to this socket: nobody else can change it and it disappears when the last copy of the socket is
- * closed. -EPERM: another socket owns the table. -EOPNOTSUPP, -EPROTONOSUPPORT, -ENOENT: the kernel
- * lacks what the sentence names. */
+ * to this socket: nobody else can change it. When the last copy of the socket is closed it stays
+ * without an owner, and whoever comes next may take it over, where the kernel can do that (Linux
+ * 6.9, NFT_TABLE_F_PERSIST: tried at the first such load); elsewhere it disappears. -EPERM: another
+ * socket owns the table. -EOPNOTSUPP, -EPROTONOSUPPORT, -ENOENT: the kernel lacks what the sentence
+ * names. */
 int firewall_load(struct firewall *fw, const struct firewall_policy *policy, bool owned,
 		  struct error *e);
 
@@ -176,6 +180,7 @@ enum firewall_part {
 
 struct firewall_survey {
 	uint32_t owner;		       /* as firewall_inspect() has it */
+	bool persists;		       /* it outlives its owner, or has */
 	uint32_t generation;	       /* in which all of it was so */
 	int part[FIREWALL_PART_COUNT]; /* 0, or -ESTALE with the first thing that differs */
 	struct error differs[FIREWALL_PART_COUNT];

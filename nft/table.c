@@ -19,7 +19,7 @@
 #define STRAYS_SIZE	  65535
 #define STRAYS_TIMEOUT_MS (UINT64_C(24) * 60 * 60 * 1000)
 
-/* table inet harpe_gov { flags owner; }
+/* table inet harpe_gov { flags owner; }; nft/firewall.c adds persist.
  * Owner and use are no part of the message: they are what the kernel will answer. */
 static bool build_table(struct ruleset *rs, uint32_t owner)
 {

@@ -165,14 +165,15 @@ static int await_verdict(struct channel *ch, struct verdict *v)
 	return v->done ? 0 : -ETIMEDOUT;
 }
 
-static int end(struct transaction *t)
+/* The length of all of it, with its end. */
+static ssize_t end(struct transaction *t)
 {
-	last(t)->nlmsg_flags |= NLM_F_ACK;
+	size_t len = used(t);
+
 	if (make_room(t) < 0)
 		return -ENOMEM;
-	nftnl_batch_end(t->buf + used(t), t->first_seq + (uint32_t)t->n_items);
-	t->ch->seq = t->first_seq + (uint32_t)t->n_items;
-	return 0;
+	nftnl_batch_end(t->buf + len, t->first_seq + (uint32_t)t->n_items);
+	return (ssize_t)(len + NLMSG_ALIGN(NLMSG_LENGTH(sizeof(struct nfgenmsg))));
 }
 
 static int unknown(struct error *e, int r)
@@ -186,16 +187,21 @@ static int unknown(struct error *e, int r)
 	return r;
 }
 
-int transaction_commit(struct transaction *t, enum object_kind *ret_kind, struct error *e)
+/* Sends @len bytes and waits for the verdict. */
+static int exchange(struct transaction *t, size_t len, enum object_kind *ret_kind, struct error *e)
 {
-	struct verdict v = { .first_seq = t->first_seq, .portid = t->ch->portid };
-	int r = end(t);
+	struct verdict v = {
+		.first_seq = t->first_seq,
+		.portid = t->ch->portid,
+		.n_items = t->n_items,
+		.refused = t->n_items,
+	};
+	int r;
 
-	if (r < 0)
-		return error_errno(e, r, "cannot build the firewall transaction");
-	v.n_items = v.refused = t->n_items;
+	last(t)->nlmsg_flags |= NLM_F_ACK;
+	t->ch->seq = t->first_seq + (uint32_t)t->n_items;
 	channel_drain(t->ch);
-	r = send_all(t, used(t) + NLMSG_ALIGN(NLMSG_LENGTH(sizeof(struct nfgenmsg))));
+	r = send_all(t, len);
 	if (r < 0)
 		return error_errno(e, r, "cannot send the firewall transaction");
 	r = await_verdict(t->ch, &v);
@@ -207,4 +213,18 @@ int transaction_commit(struct transaction *t, enum object_kind *ret_kind, struct
 	if (v.result == -EINTR || v.result == -ERESTART || v.result == -EAGAIN)
 		return unknown(e, v.result);
 	return refusal_set(e, v.result, *ret_kind, t->items[v.refused].name);
+}
+
+int transaction_commit(struct transaction *t, enum object_kind *ret_kind, struct error *e)
+{
+	ssize_t len = end(t);
+
+	if (len < 0)
+		return error_errno(e, (int)len, "cannot build the firewall transaction");
+	return exchange(t, (size_t)len, ret_kind, e);
+}
+
+int transaction_check(struct transaction *t, enum object_kind *ret_kind, struct error *e)
+{
+	return exchange(t, used(t), ret_kind, e);
 }

@@ -50,6 +50,10 @@ struct nlmsghdr *transaction_add(struct transaction *t, uint16_t type, uint16_t 
  * *ret_kind is its kind. */
 int transaction_commit(struct transaction *t, enum object_kind *ret_kind, struct error *e);
 
+/* As transaction_commit(), without the end that makes it happen: the kernel judges every message
+ * and undoes all of it. 0 = it would take them. */
+int transaction_check(struct transaction *t, enum object_kind *ret_kind, struct error *e);
+
 void transaction_free(struct transaction *t);
 
 /* The verdict in the making. */
