@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/fd.h"
 #include "common/text.h"
@@ -249,9 +250,32 @@ static bool has_other_uid(const struct audit_process *p, uint32_t uid)
 	return false;
 }
 
-static bool is_unconfined(const struct audit_process *p)
+/* Is it in a user namespace of its own making? */
+static bool is_in_own_userns(const struct audit_process *p)
 {
-	return !p->no_new_privs || !p->filtered || p->capabilities != 0;
+	struct stat host, theirs;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", p->pid);
+	return stat("/proc/self/ns/user", &host) == 0 && stat(path, &theirs) == 0 &&
+	       (host.st_dev != theirs.st_dev || host.st_ino != theirs.st_ino);
+}
+
+/* Those of a user namespace that its profile lets it make are good for nothing outside of that. */
+static bool has_capabilities(const struct audit *a, const struct guest_row *row,
+			     const struct audit_process *p)
+{
+	const struct profile *profile =
+		a->config.r < 0 ? NULL : config_profile(a->wanted.config, row->profile);
+
+	return p->capabilities != 0 &&
+	       !(profile && profile->user_namespaces && is_in_own_userns(p));
+}
+
+static bool is_unconfined(const struct audit *a, const struct guest_row *row,
+			  const struct audit_process *p)
+{
+	return !p->no_new_privs || !p->filtered || has_capabilities(a, row, p);
 }
 
 static void judge_uids(const struct audit *a, const struct guest_row *row, struct finding *f)
@@ -276,7 +300,7 @@ static void judge_confined(const struct audit *a, const struct guest_row *row, s
 	for (size_t i = 0; i < a->n_processes; i++) {
 		const struct audit_process *p = &a->process[i];
 
-		if (!is_of(p, row) || !is_unconfined(p) || !is_still_there(p))
+		if (!is_of(p, row) || !is_unconfined(a, row, p) || !is_still_there(p))
 			continue;
 		describe(p, text, sizeof(text));
 		finding_add(f, AUDIT_FAIL,
@@ -325,7 +349,7 @@ const struct audit_check audit_guest_checks[] = {
 	{ "HG-RUN-006", "Every process of a live guest has the guest's uid and no other", PROC,
 	  "With another uid it is not told apart from other users of the host.", END_G, look_uids },
 	{ "HG-RUN-007", "Every process of a live guest is confined",
-	  PROC ": NoNewPrivs, Seccomp, Cap*",
+	  PROC ": NoNewPrivs, Seccomp, Cap*; /proc/PID/ns/user",
 	  "Without no_new_privs a setuid file gives it its owner's rights; without the filter it "
 	  "can open sockets that no firewall sees.",
 	  END_G, look_confined },

@@ -87,6 +87,10 @@ static const struct key profile_keys[] = {
 	  .offset = offsetof(struct profile, log_group),
 	  .min = 0,
 	  .max = UINT16_MAX },
+	{ .name = "user-namespaces",
+	  .kind = KEY_CHOICE,
+	  .offset = offsetof(struct profile, user_namespaces),
+	  .choices = no_yes },
 };
 
 static const struct section sections[] = {

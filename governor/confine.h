@@ -15,9 +15,16 @@
 
 /* ---- system calls ---- */
 
-/* The seccomp program of the guests (seccomp(2)), compiled once:
- *  - socket(2), socketpair(2): Unix sockets, and IPv4 or IPv6 with TCP or UDP, with @icmp also ICMP
- *    datagrams (icmp(7)); nothing else. Other
+/* What a profile's guests may do besides; together the index of their program. */
+enum {
+	CONFINE_ICMP = 1,	     /* ICMP datagrams, icmp(7) */
+	CONFINE_USER_NAMESPACES = 2, /* and NETLINK_ROUTE, to set up a network in one */
+	CONFINE_PROGRAMS = 4,
+};
+
+/* The seccomp program of guests (seccomp(2)) that may do @with besides, compiled once:
+ *  - socket(2), socketpair(2): Unix sockets, and IPv4 or IPv6 with TCP or UDP, with CONFINE_ICMP
+ *    also ICMP, with CONFINE_USER_NAMESPACES also netlink with NETLINK_ROUTE; nothing else. Other
  *    families and protocols reach the network past a firewall that matches users (AF_SMC, AF_RXRPC,
  *    IPPROTO_SMC).
  *  - setsockopt(2): no joining of multicast groups, for which the kernel itself sends packets; no
@@ -28,9 +35,9 @@
  *  - changing RLIMIT_CORE.
  *  - ioctl(2): TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS.
  *  - filters of a guest's own: the memory for their machine code is bounded for the whole host.
- *  - user namespaces, other architectures. clone3 answers ENOSYS: its flags cannot be seen.
- * What is not allowed fails with EPERM. */
-int confine_compile(bool icmp, struct sock_fprog *ret, struct error *e);
+ *  - user namespaces, but with CONFINE_USER_NAMESPACES; other architectures. clone3 answers ENOSYS:
+ * its flags cannot be seen. What is not allowed fails with EPERM. */
+int confine_compile(unsigned int with, struct sock_fprog *ret, struct error *e);
 void confine_free(struct sock_fprog *program);
 
 /* ---- in the daemon ---- */

@@ -311,6 +311,19 @@ static int take_config(struct daemon *d, struct config **config, struct error *e
 	return 0;
 }
 
+static int compile_filters(struct daemon *d, const struct config *c, struct error *e)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < c->n_profiles && r == 0; i++) {
+		unsigned int with = profile_filter(&c->profiles[i]);
+
+		if (!d->filters[with].filter)
+			r = confine_compile(with, &d->filters[with], e);
+	}
+	return r;
+}
+
 int daemon_reload(struct daemon *d, struct error *e)
 {
 	_cleanup_(daemon_free_config) struct config *c = NULL;
@@ -324,7 +337,8 @@ int daemon_reload(struct daemon *d, struct error *e)
 		return error_set(e, -EBUSY,
 				 CONFIG_PATH ": [pool] first-uid and count change only with "
 					     "\"systemctl restart harpe-gov\"");
-	return take_config(d, &c, e);
+	r = compile_filters(d, c, e);
+	return r == 0 ? take_config(d, &c, e) : r;
 }
 
 static int on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
@@ -410,13 +424,6 @@ static int sweep(const struct daemon *d, struct error *e)
 	return r < 0 ? r : sweep_slices(d->slice_path, e);
 }
 
-static int compile_filters(struct daemon *d, struct error *e)
-{
-	int r = confine_compile(false, &d->filters[false], e);
-
-	return r == 0 ? confine_compile(true, &d->filters[true], e) : r;
-}
-
 static int set_up(struct daemon *d, const struct passed *passed, struct error *e)
 {
 	int r = daemon_read_config(&d->config, e);
@@ -440,7 +447,7 @@ static int set_up(struct daemon *d, const struct passed *passed, struct error *e
 	if (r == 0)
 		r = make_pool(d, e);
 	if (r == 0)
-		r = compile_filters(d, e);
+		r = compile_filters(d, d->config, e);
 	if (r == 0)
 		r = confine_drop_bounding_set(e);
 	if (r == 0)
@@ -486,8 +493,8 @@ static void release(struct daemon *d)
 	scopes_free(d->scopes);
 	firewall_free(d->firewall);
 	identity_pool_free(d->pool);
-	for (int icmp = 0; icmp < 2; icmp++)
-		confine_free(&d->filters[icmp]);
+	for (size_t i = 0; i < CONFINE_PROGRAMS; i++)
+		confine_free(&d->filters[i]);
 	daemon_free_policy(d);
 	daemon_free_config(&d->config);
 	close_fd(&d->monitor);

@@ -10,6 +10,7 @@
 #include <systemd/sd-event.h>
 
 #include "governor/config.h"
+#include "governor/confine.h"
 #include "governor/identity.h"
 #include "governor/pair.h"
 #include "governor/pin.h"
@@ -26,7 +27,8 @@ struct profile_slice {
 	char unit[PROFILE_NAME_MAX + 16];
 	char path[PATH_TEXT_MAX]; /* its cgroup directory */
 	uint64_t id;		  /* its cgroup id, as the firewall knows it */
-	bool own_network, icmp;
+	bool own_network;
+	unsigned int filter;	/* which of the daemon's filters */
 	struct pin pin;		/* keeps its controllers on */
 	sd_event_source *watch; /* of the directory with this id */
 	uint64_t watched;
@@ -43,8 +45,8 @@ struct daemon {
 	struct firewall *firewall;
 	struct firewall_policy policy; /* points into config */
 	struct firewall_profile profiles[CONFIG_PROFILES_MAX];
-	struct sock_fprog filters[2];	/* without and with ICMP */
-	char slice_path[PATH_TEXT_MAX]; /* of harpe.slice */
+	struct sock_fprog filters[CONFINE_PROGRAMS]; /* those that a profile needs, or needed */
+	char slice_path[PATH_TEXT_MAX];		     /* of harpe.slice */
 	struct profile_slice *slices[SLICES_MAX];
 	size_t n_slices;
 	int listen_fd;

@@ -110,7 +110,7 @@ static int find_profile(struct daemon *d, const struct profile *p, struct error 
 
 	if (!s)
 		return -E2BIG;
-	s->icmp = profile_has_icmp(p);
+	s->filter = profile_filter(p);
 	r = cgroup_id(s->path, "systemctl reload-or-restart harpe-gov", &s->id, e);
 	if (r == 0 && is_for_firewall(p))
 		add_profile(d, p, s->id);
@@ -145,7 +145,7 @@ struct kept {
 	struct firewall_policy policy;
 	struct firewall_profile profiles[CONFIG_PROFILES_MAX];
 	uint64_t id[SLICES_MAX];
-	bool icmp[SLICES_MAX];
+	unsigned int filter[SLICES_MAX];
 	size_t n_slices;
 };
 
@@ -156,7 +156,7 @@ static void keep(const struct daemon *d, struct kept *k)
 	k->n_slices = d->n_slices;
 	for (size_t i = 0; i < d->n_slices; i++) {
 		k->id[i] = d->slices[i]->id;
-		k->icmp[i] = d->slices[i]->icmp;
+		k->filter[i] = d->slices[i]->filter;
 	}
 }
 
@@ -166,7 +166,7 @@ static void restore(struct daemon *d, const struct kept *k)
 	memcpy(d->profiles, k->profiles, sizeof(k->profiles));
 	for (size_t i = 0; i < k->n_slices; i++) {
 		d->slices[i]->id = k->id[i];
-		d->slices[i]->icmp = k->icmp[i];
+		d->slices[i]->filter = k->filter[i];
 	}
 	while (d->n_slices > k->n_slices)
 		free(d->slices[--d->n_slices]);

@@ -183,7 +183,7 @@ static int start_child(struct guest *g, struct error *e)
 		.uid = g->grant.uid,
 		.umask_bits = q->umask,
 		.rlimits = q->rlimits,
-		.filter = &g->call->filters[g->grant.icmp != 0],
+		.filter = &g->call->filters[g->grant.filter],
 		.cwd = &g->cwd,
 		.tmp_bytes = g->grant.limits.value[LIMIT_MEMORY],
 		.strings_fd = fds[RUN_FD_STRINGS],

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "governor/confine.h"
+
 #define CHUNK 64 /* entries that the lists grow by */
 
 const struct profile built_in_profiles[PROFILE_BUILT_IN] = {
@@ -63,13 +65,19 @@ void profile_free(struct profile *p)
 	*p = (struct profile){ 0 };
 }
 
-bool profile_has_icmp(const struct profile *p)
+static bool has_icmp(const struct profile *p)
 {
 	for (size_t i = 0; i < p->n_entries; i++)
 		if (p->entries[i].protocol == IPPROTO_ICMP ||
 		    p->entries[i].protocol == IPPROTO_ICMPV6)
 			return true;
 	return false;
+}
+
+unsigned int profile_filter(const struct profile *p)
+{
+	return (has_icmp(p) ? CONFINE_ICMP : 0) |
+	       (p->user_namespaces ? CONFINE_USER_NAMESPACES : 0);
 }
 
 const char *profile_sentence(const struct profile *p, char buf[PROFILE_SENTENCE_MAX])

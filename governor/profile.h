@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Network profiles: what of the network a guest has. Each has a slice of its own below harpe.slice,
- * by which systemd's address rules and the firewall tell its guests apart.
+ * Network profiles: what of the network a guest has, and what else it may do. Each has a slice of
+ * its own below harpe.slice, by which systemd's address rules and the firewall tell its guests
+ * apart.
  */
 #pragma once
 
@@ -25,7 +26,8 @@ struct profile {
 	uint32_t on_deny; /* enum firewall_deny: what is not allowed */
 	uint32_t log;	  /* what is not allowed goes to log_group: 0 or 1 */
 	uint32_t log_group;
-	struct allow *entries; /* n_entries of them, and where each comes from */
+	uint32_t user_namespaces; /* its guests may make some: 0 or 1 */
+	struct allow *entries;	  /* n_entries of them, and where each comes from */
 	struct origin *from;
 	size_t n_entries;
 };
@@ -42,8 +44,9 @@ int profile_add(struct profile *p, const struct allow *entry, struct origin from
 
 void profile_free(struct profile *p);
 
-/* Does its list allow ICMP? */
-bool profile_has_icmp(const struct profile *p);
+/* What its guests' system call filter lets through besides: CONFINE_... together. ICMP where the
+ * list has it. */
+unsigned int profile_filter(const struct profile *p);
 
 /* For people: what a guest can reach. Returns @buf. */
 const char *profile_sentence(const struct profile *p, char buf[PROFILE_SENTENCE_MAX]);

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
@@ -50,57 +51,85 @@ static const struct {
 
 static const int creators[] = { SCMP_SYS(socket), SCMP_SYS(socketpair) };
 
-static const int families[] = { AF_UNIX, AF_INET, AF_INET6 }; /* allowed, ascending */
-
-/* Of the IP families, ascending; protocol 0 means the type's own. */
-static const struct ip_socket {
-	int type, family, protocol; /* AF_UNSPEC: both */
-	bool icmp;		    /* only where the profile allows it */
-} ip_sockets[] = {
-	{ SOCK_STREAM, AF_UNSPEC, IPPROTO_TCP, false },
-	{ SOCK_DGRAM, AF_INET, IPPROTO_ICMP, true },
-	{ SOCK_DGRAM, AF_UNSPEC, IPPROTO_UDP, false },
-	{ SOCK_DGRAM, AF_INET6, IPPROTO_ICMPV6, true },
+/* Allowed, in ascending order; @with: only where CONFINE_... says so, 0 = always. */
+static const struct {
+	int family;
+	unsigned int with;
+} families[] = {
+	{ AF_UNIX, 0 },
+	{ AF_INET, 0 },
+	{ AF_INET6, 0 },
+	{ AF_NETLINK, CONFINE_USER_NAMESPACES },
 };
 
-static int is_allowed_family(int family)
+/* Of those other than Unix sockets, with ascending protocols; 0 means the type's own, or is
+ * NETLINK_ROUTE. */
+static const struct kind {
+	int family, type, protocol;
+	unsigned int with;
+} kinds[] = {
+	{ AF_INET, SOCK_STREAM, IPPROTO_TCP, 0 },
+	{ AF_INET, SOCK_DGRAM, IPPROTO_ICMP, CONFINE_ICMP },
+	{ AF_INET, SOCK_DGRAM, IPPROTO_UDP, 0 },
+	{ AF_INET6, SOCK_STREAM, IPPROTO_TCP, 0 },
+	{ AF_INET6, SOCK_DGRAM, IPPROTO_UDP, 0 },
+	{ AF_INET6, SOCK_DGRAM, IPPROTO_ICMPV6, CONFINE_ICMP },
+	{ AF_NETLINK, SOCK_DGRAM, NETLINK_ROUTE, CONFINE_USER_NAMESPACES },
+	{ AF_NETLINK, SOCK_RAW, NETLINK_ROUTE, CONFINE_USER_NAMESPACES },
+};
+
+static bool is_with(unsigned int needs, unsigned int with)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
-		if (families[i] == family)
-			return 1;
-	return 0;
+	return (needs & ~with) == 0;
 }
 
-static int deny_families(scmp_filter_ctx ctx, int call)
+static bool is_allowed_family(int family, unsigned int with)
 {
-	int last = families[ARRAY_SIZE(families) - 1];
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+		if (families[i].family == family)
+			return is_with(families[i].with, with);
+	return false;
+}
+
+static int deny_families(scmp_filter_ctx ctx, int call, unsigned int with)
+{
+	int last = families[ARRAY_SIZE(families) - 1].family;
 	int r = seccomp_rule_add(ctx, DENY, call, 1, ARG_ABOVE(0, (uint64_t)last));
 
-	for (int family = 0; family < last && r == 0; family++)
-		if (!is_allowed_family(family))
+	for (int family = 0; family <= last && r == 0; family++)
+		if (!is_allowed_family(family, with))
 			r = seccomp_rule_add(ctx, DENY, call, 1, ARG_IS(0, (uint64_t)family));
 	return r;
 }
 
-/* The next protocol of @type above @protocol that is allowed, 0 when there is none. */
-static int next_protocol(int family, int type, bool icmp, int protocol)
+static bool is_kind(const struct kind *k, int family, int type, unsigned int with)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(ip_sockets); i++) {
-		const struct ip_socket *s = &ip_sockets[i];
+	return k->family == family && k->type == type && is_with(k->with, with);
+}
 
-		if (s->type == type && (s->family == AF_UNSPEC || s->family == family) &&
-		    (icmp || !s->icmp) && s->protocol > protocol)
-			return s->protocol;
-	}
+static bool has_type(int family, int type, unsigned int with)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (is_kind(&kinds[i], family, type, with))
+			return true;
+	return false;
+}
+
+/* The next protocol of @type above @protocol that is allowed, 0 when there is none. */
+static int next_protocol(int family, int type, unsigned int with, int protocol)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (is_kind(&kinds[i], family, type, with) && kinds[i].protocol > protocol)
+			return kinds[i].protocol;
 	return 0;
 }
 
 /* Every protocol of this type but 0 and those that are allowed. */
-static int deny_protocols(scmp_filter_ctx ctx, int call, int family, int type, bool icmp)
+static int deny_protocols(scmp_filter_ctx ctx, int call, int family, int type, unsigned int with)
 {
 	int last = 0, next, r = 0;
 
-	while ((next = next_protocol(family, type, icmp, last)) != 0) {
+	while ((next = next_protocol(family, type, with, last)) != 0) {
 		for (int other = last + 1; other < next && r == 0; other++)
 			r = seccomp_rule_add(ctx, DENY, call, 3, ARG_IS(0, (uint64_t)family),
 					     TYPE_IS((uint64_t)type), ARG_IS(2, (uint64_t)other));
@@ -112,13 +141,13 @@ static int deny_protocols(scmp_filter_ctx ctx, int call, int family, int type, b
 				TYPE_IS((uint64_t)type), ARG_ABOVE(2, (uint64_t)last));
 }
 
-static int deny_ip_sockets(scmp_filter_ctx ctx, int call, int family, bool icmp)
+static int deny_types(scmp_filter_ctx ctx, int call, int family, unsigned int with)
 {
 	int r = 0;
 
 	for (int type = 0; type <= TYPE_MASK && r == 0; type++) {
-		if (next_protocol(family, type, icmp, 0) != 0)
-			r = deny_protocols(ctx, call, family, type, icmp);
+		if (has_type(family, type, with))
+			r = deny_protocols(ctx, call, family, type, with);
 		else
 			r = seccomp_rule_add(ctx, DENY, call, 2, ARG_IS(0, (uint64_t)family),
 					     TYPE_IS((uint64_t)type));
@@ -126,17 +155,22 @@ static int deny_ip_sockets(scmp_filter_ctx ctx, int call, int family, bool icmp)
 	return r;
 }
 
-static int deny_sockets(scmp_filter_ctx ctx, bool icmp)
+static int deny_sockets_of(scmp_filter_ctx ctx, int call, unsigned int with)
+{
+	int r = deny_families(ctx, call, with);
+
+	for (size_t i = 0; i < ARRAY_SIZE(families) && r == 0; i++)
+		if (families[i].family != AF_UNIX && is_with(families[i].with, with))
+			r = deny_types(ctx, call, families[i].family, with);
+	return r;
+}
+
+static int deny_sockets(scmp_filter_ctx ctx, unsigned int with)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(creators) && r == 0; i++) {
-		r = deny_families(ctx, creators[i]);
-		if (r == 0)
-			r = deny_ip_sockets(ctx, creators[i], AF_INET, icmp);
-		if (r == 0)
-			r = deny_ip_sockets(ctx, creators[i], AF_INET6, icmp);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(creators) && r == 0; i++)
+		r = deny_sockets_of(ctx, creators[i], with);
 	return r;
 }
 
@@ -257,11 +291,10 @@ static int deny_filters(scmp_filter_ctx ctx)
 }
 
 static int (*const rules[])(scmp_filter_ctx ctx) = {
-	deny_user_namespaces, deny_socket_options,    deny_id_bits,
-	deny_core_limit,      deny_terminal_requests, deny_filters,
+	deny_socket_options, deny_id_bits, deny_core_limit, deny_terminal_requests, deny_filters,
 };
 
-static int add_rules(scmp_filter_ctx ctx, bool icmp)
+static int add_rules(scmp_filter_ctx ctx, unsigned int with)
 {
 	int r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, DENY);
 
@@ -271,7 +304,9 @@ static int add_rules(scmp_filter_ctx ctx, bool icmp)
 		r = seccomp_rule_add(ctx, whole_calls[i].action, whole_calls[i].syscall, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(rules) && r == 0; i++)
 		r = rules[i](ctx);
-	return r == 0 ? deny_sockets(ctx, icmp) : r;
+	if (r == 0 && !is_with(CONFINE_USER_NAMESPACES, with))
+		r = deny_user_namespaces(ctx);
+	return r == 0 ? deny_sockets(ctx, with) : r;
 }
 
 /* libseccomp writes programs to descriptors only. */
@@ -306,10 +341,10 @@ static void release_context(scmp_filter_ctx *ctx)
 		seccomp_release(*ctx);
 }
 
-int confine_compile(bool icmp, struct sock_fprog *ret, struct error *e)
+int confine_compile(unsigned int with, struct sock_fprog *ret, struct error *e)
 {
 	_cleanup_(release_context) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
-	int r = ctx ? add_rules(ctx, icmp) : -ENOMEM;
+	int r = ctx ? add_rules(ctx, with) : -ENOMEM;
 
 	if (r == 0)
 		r = export_program(ctx, ret);

@@ -308,7 +308,7 @@ static void limits_resources(void **state)
 static int filter_syscalls(uint32_t uid, struct error *e)
 {
 	struct sock_fprog program;
-	int r = confine_compile(false, &program, e);
+	int r = confine_compile(0, &program, e);
 
 	(void)uid;
 	if (r < 0)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "governor/config.h"
+#include "governor/confine.h"
 
 #define TEXT_SIZE 16384
 #define MIB	  (UINT64_C(1) << 20)
@@ -236,6 +237,8 @@ static const struct {
 	{ "[profile drop]\nlog = yes\n", "F:1: [profile drop]: is built in; choose another name" },
 	{ "[profile A]\n", "F:1: [profile A]: there is no such section; see harpe-gov.conf(5)" },
 	{ "[profile a]\nlog = maybe\n", "F:2: [profile a] log: \"maybe\" is not no or yes" },
+	{ "[profile a]\nuser-namespaces = 1\n",
+	  "F:2: [profile a] user-namespaces: \"1\" is not no or yes" },
 	{ "[profile a]\non-deny = allow\n",
 	  "F:2: [profile a] on-deny: \"allow\" is not drop or reject" },
 	{ "[profile a]\nlog-group = 65536\n",
@@ -553,7 +556,7 @@ static void reads_profiles(void **state)
 	put(p, NULL,
 	    "[access]\nprofiles = isolated web\n"
 	    "[profile web]\nallow = tcp 192.0.2.10:443\nallow = udp [2001:db8::/32]:53-54\n"
-	    "on-deny = reject\n[profile empty]\n");
+	    "on-deny = reject\n[profile empty]\nuser-namespaces = yes\n");
 	put(p, "1.conf",
 	    "[defaults]\nnet = web\n"
 	    "[profile web]\nallow = icmp 192.0.2.1\nlog = yes\nlog-group = 7\n");
@@ -566,7 +569,7 @@ static void reads_profiles(void **state)
 	assert_int_equal(web->on_deny, FIREWALL_REJECT);
 	assert_int_equal(web->log, 1);
 	assert_int_equal(web->log_group, 7);
-	assert_true(profile_has_icmp(web));
+	assert_int_equal(profile_filter(web), CONFINE_ICMP);
 	assert_int_equal(web->n_entries, ARRAY_SIZE(lines));
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		char text[ALLOW_FORMAT_MAX];
@@ -575,6 +578,8 @@ static void reads_profiles(void **state)
 		assert_int_equal(web->from[i].line, line_numbers[i]);
 	}
 	assert_int_equal(config_profile(&c, "empty")->n_entries, 0);
+	assert_int_equal(profile_filter(config_profile(&c, "empty")), CONFINE_USER_NAMESPACES);
+	assert_int_equal(profile_filter(config_profile(&c, "isolated")), 0);
 	assert_true(config_allows_profile(&c, &c.access[0], "web"));
 	assert_false(config_allows_profile(&c, &c.access[0], "empty"));
 	assert_false(config_allows_profile(&c, &c.access[0], "drop"));
@@ -1098,7 +1103,7 @@ static void documents_every_key(void **state)
 	assert_mentions(access, "*groups*=_", "", "");
 	assert_mentions(access, "*profiles*=_", "", "");
 	assert_mentions(page, "*net*=_", "", "");
-	assert_int_equal(count_of(page, "*=_"), ARRAY_SIZE(keys) - LIMIT_COUNT + 8);
+	assert_int_equal(count_of(page, "*=_"), ARRAY_SIZE(keys) - LIMIT_COUNT + 9);
 }
 
 #define file_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

@@ -171,12 +171,12 @@ static void sees_other_values(void **state)
 
 /* ---- the filter ---- */
 
-static bool with_icmp;
+static unsigned int besides; /* of the filter: CONFINE_... */
 
 static int enter_filter(struct error *e)
 {
 	struct sock_fprog program;
-	int r = confine_compile(with_icmp, &program, e);
+	int r = confine_compile(besides, &program, e);
 
 	if (r < 0)
 		return r;
@@ -216,11 +216,14 @@ static int is_allowed(int family, int type, int protocol)
 
 	if (family == AF_UNIX)
 		return 1;
+	if (family == AF_NETLINK)
+		return (besides & CONFINE_USER_NAMESPACES) && protocol == 0 &&
+		       ((type & 0xf) == SOCK_RAW || (type & 0xf) == SOCK_DGRAM);
 	if (family != AF_INET && family != AF_INET6)
 		return 0;
 	return ((type & 0xf) == SOCK_STREAM && (protocol == 0 || protocol == IPPROTO_TCP)) ||
-	       ((type & 0xf) == SOCK_DGRAM &&
-		(protocol == 0 || protocol == IPPROTO_UDP || (with_icmp && protocol == icmp)));
+	       ((type & 0xf) == SOCK_DGRAM && (protocol == 0 || protocol == IPPROTO_UDP ||
+					       ((besides & CONFINE_ICMP) && protocol == icmp)));
 }
 
 /* The error of socket(2) or socketpair(2), 0 when it worked. */
@@ -319,12 +322,12 @@ static int check_all_protocols(struct error *e)
 {
 	int r = 0;
 
-	for (int protocol = 0; protocol < 512 && r == 0; protocol++)
-		for (int type = SOCK_STREAM; type <= SOCK_DGRAM && r == 0; type++) {
-			r = check_socket(AF_INET, type, protocol, e);
-			if (r == 0)
-				r = check_socket(AF_INET6, type, protocol, e);
-		}
+	static const int ip_and_netlink[] = { AF_INET, AF_INET6, AF_NETLINK };
+
+	for (int protocol = 0; protocol < 512; protocol++)
+		for (int type = SOCK_STREAM; type <= SOCK_RAW; type++)
+			for (size_t i = 0; i < ARRAY_SIZE(ip_and_netlink) && r == 0; i++)
+				r = check_socket(ip_and_netlink[i], type, protocol, e);
 	return r;
 }
 
@@ -337,10 +340,10 @@ static void denies_other_protocols(void **state)
 static void allows_icmp_where_it_is_due(void **state)
 {
 	(void)state;
-	with_icmp = true;
+	besides = CONFINE_ICMP;
 	assert_filtered(check_all_sockets);
 	assert_filtered(check_all_protocols);
-	with_icmp = false;
+	besides = 0;
 }
 
 static const struct {
@@ -487,6 +490,39 @@ static void filters_calls(void **state)
 {
 	(void)state;
 	assert_filtered(check_filtered_calls);
+}
+
+/* The flags contradict each other, for which what passes the filter fails. */
+static const struct call namespace_calls[] = {
+	{ "unshare", SYS_unshare, { CLONE_NEWUSER | 1 }, EINVAL },
+	{ "clone", SYS_clone, { CLONE_NEWUSER | CLONE_FS | SIGCHLD }, EINVAL },
+	{ "clone3", SYS_clone3, { 0 }, ENOSYS },
+	{ "openat2", SYS_openat2, { (uint32_t)AT_FDCWD }, ENOSYS },
+	{ "keyctl", SYS_keyctl, { KEYCTL_GET_KEYRING_ID }, EPERM },
+	{ "io_uring_setup", SYS_io_uring_setup, { 1 }, EPERM },
+	{ "PR_SET_SECCOMP", SYS_prctl, { PR_SET_SECCOMP, SECCOMP_MODE_FILTER }, EPERM },
+	{ "TIOCSTI", SYS_ioctl, { UINT32_MAX, TIOCSTI }, EPERM },
+	{ "chmod", SYS_chmod, { 0, S_ISUID }, EPERM },
+};
+
+static int check_namespace_calls(struct error *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(namespace_calls) && r == 0; i++)
+		r = check_call(&namespace_calls[i], 0, e);
+	return r;
+}
+
+static void allows_user_namespaces_where_they_are_due(void **state)
+{
+	(void)state;
+	for (besides = CONFINE_USER_NAMESPACES; besides < CONFINE_PROGRAMS; besides++) {
+		assert_filtered(check_all_sockets);
+		assert_filtered(check_all_protocols);
+		assert_filtered(check_namespace_calls);
+	}
+	besides = 0;
 }
 
 /* ---- set-user-ID and set-group-ID bits ---- */
@@ -780,7 +816,7 @@ static void frees_the_program(void **state)
 	int before = open_fds();
 
 	(void)state;
-	assert_int_equal(confine_compile(false, &program, &e), 0);
+	assert_int_equal(confine_compile(0, &program, &e), 0);
 	assert_in_range(program.len, 10, 4096);
 	confine_free(&program);
 	assert_null(program.filter);
@@ -801,6 +837,7 @@ int main(void)
 		cmocka_unit_test(allows_usual_sockets),
 		cmocka_unit_test(sees_through_flags),
 		cmocka_unit_test(filters_calls),
+		cmocka_unit_test(allows_user_namespaces_where_they_are_due),
 		cmocka_unit_test(denies_all_modes_with_id_bits),
 		cmocka_unit_test(denies_id_bits_beside_garbage),
 		cmocka_unit_test(looks_at_the_mode_of_new_files_only),
