@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The numbers that are no single run's: throughput, memory, wake-ups, commits."""
+import pathlib
+import socket
+import struct
+import subprocess
+import time
+
+from peers import groups_of, guest, quiet
+
+GUESTS = 40
+JOBS = 8
+
+
+def daemon_pid():
+    return int(quiet("systemctl", "show", "-P", "MainPID", "harpe-gov.service"))
+
+
+# ---- throughput ----
+
+
+def crowd(stopwatch, row, seconds):
+    """Runs per second, JOBS at once."""
+    out = subprocess.run([stopwatch, "crowd", str(JOBS), str(seconds)], input=row.line(),
+                         check=True, capture_output=True, text=True).stdout
+    ended, failed, nanoseconds = map(int, out.split())
+    if failed:
+        raise RuntimeError(f"{row.name}: {failed} of {ended} failed with {JOBS} at once")
+    return ended / (nanoseconds / 1e9)
+
+
+def throughput(stopwatch, rows, seconds, turns=2):
+    named = {row.name: row for row in rows}
+    names = [n for n in ("harpe-gov", "systemd-run-scope", "bwrap") if n in named]
+    per_second = dict.fromkeys(names, 0.0)
+    for _ in range(turns):
+        for name in names:
+            per_second[name] += crowd(stopwatch, named[name], seconds) / turns
+            time.sleep(2)
+    figures = {f"throughput_{n}_per_s": round(v, 2) for n, v in per_second.items()}
+    for name in names[1:]:
+        figures[f"throughput_to_{name}"] = round(per_second["harpe-gov"] / per_second[name], 2)
+    return figures
+
+
+# ---- memory ----
+
+
+def memory_kib(pid, *fields):
+    text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return sum(int(line.split()[1]) for line in text.splitlines()
+               if line.split(":")[0] in fields)
+
+
+def private_kib(pid):
+    """What nobody shares with the process."""
+    return memory_kib(pid, "Private_Clean", "Private_Dirty")
+
+
+def own_kib(pid):
+    """What is its own, with what its children still share: the daemon's growth, since each
+    supervisor shares the daemon's memory."""
+    return memory_kib(pid, "Anonymous")
+
+
+def supervisors(daemon):
+    children = pathlib.Path(f"/proc/{daemon}/task/{daemon}/children").read_text().split()
+    return [pid for pid in children
+            if pathlib.Path(f"/proc/{pid}/cgroup").read_text().endswith("harpe-gov.service\n")]
+
+
+def start_sleepers(n, *options):
+    row = guest("sleeper", *options)
+    argv = row.argv[:-1] + ["/bin/sleep", "100000"]
+    return [subprocess.Popen(argv, user=row.user, extra_groups=groups_of(row.user), cwd="/",
+                             stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(n)]
+
+
+def running():
+    return quiet("harpe-gov", "ps").count(" running ")
+
+
+def wait_for(condition, seconds, what):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise RuntimeError(f"not within {seconds} s: {what}")
+        time.sleep(0.2)
+
+
+def end_sleepers(sleepers):
+    quiet("harpe-gov", "kill", "--all")
+    for process in sleepers:
+        process.wait()
+
+
+def memory():
+    daemon = daemon_pid()
+    idle, before = private_kib(daemon), own_kib(daemon)
+    sleepers = start_sleepers(GUESTS)
+    try:
+        wait_for(lambda: running() == GUESTS, 120, f"{GUESTS} guests run")
+        time.sleep(1)
+        each = [private_kib(pid) for pid in supervisors(daemon)]
+        after = own_kib(daemon)
+    finally:
+        end_sleepers(sleepers)
+    return {"daemon_idle_private_kib": idle,
+            "daemon_private_kib_per_guest": round((after - before) / GUESTS, 1),
+            "supervisor_private_kib_max": max(each),
+            "supervisor_private_kib_mean": round(sum(each) / len(each), 1)}
+
+
+# ---- wake-ups ----
+
+
+def switches(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("voluntary_ctxt_switches:"):
+            return int(line.split()[1])
+    raise RuntimeError("no voluntary_ctxt_switches")
+
+
+def wake_ups(seconds):
+    """Of a daemon without guests; the watchdog alone has one each 15 to 22 s."""
+    daemon = daemon_pid()
+    before = switches(daemon)
+    time.sleep(seconds)
+    return {f"daemon_wake_ups_in_{seconds}_s": switches(daemon) - before}
+
+
+# ---- commits to the ruleset ----
+
+NFNL_SUBSYS_NFTABLES, NFT_MSG_NEWGEN, NFT_MSG_GETGEN = 10, 15, 16
+NETLINK_NETFILTER, NLM_F_REQUEST = 12, 1
+
+
+def generation():
+    """The number of the last commit (NFTA_GEN_ID)."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_NETFILTER) as s:
+        s.bind((0, 0))
+        s.send(struct.pack("=IHHIIBBH", 20, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETGEN,
+                           NLM_F_REQUEST, 1, 0, 0, 0, 0))
+        answer = s.recv(4096)
+    if struct.unpack_from("=H", answer, 4)[0] != NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWGEN:
+        raise RuntimeError("the kernel does not say its ruleset's generation")
+    return struct.unpack_from(">I", answer, 24)[0]
+
+
+def commits(runs=10):
+    row = guest("commits")
+    before = generation()
+    for _ in range(runs):
+        quiet(*row.argv, user=row.user, extra_groups=groups_of(row.user))
+    return {"nft_commits_per_run": (generation() - before) / runs}
+
+
+# ---- what it costs everybody else ----
+
+
+def udp_cost(programs):
+    """By a program of its own, which says "NAME VALUE" in each line."""
+    program = programs / "udp_cost"
+    if not program.exists():
+        return {}
+    lines = quiet(program, timeout=600).splitlines()
+    return {name: float(value) for name, value in (line.split() for line in lines)}
