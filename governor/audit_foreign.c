@@ -16,6 +16,7 @@
 #include "common/fd.h"
 #include "common/text.h"
 #include "governor/audit.h"
+#include "governor/audit_rewrite.h"
 
 #define NAMES_MAX 1024 /* /proc/net/ip_tables_names */
 #define SHOWN_MAX 512
@@ -27,19 +28,12 @@ struct deed {
 	const char *expr, *target;
 };
 
-/* Rewriting the source changes nothing for us. */
-static bool is_source_nat(const struct foreign_expr *x)
-{
-	return strcmp(x->name, "nat") == 0 &&
-	       nest_u32(x->data, NFTA_NAT_TYPE, NFT_NAT_DNAT) == NFT_NAT_SNAT;
-}
-
 static bool does(const struct foreign_expr *x, const struct deed *deed)
 {
 	const char *target;
 
 	if (deed->expr && strcmp(x->name, deed->expr) == 0)
-		return !is_source_nat(x);
+		return true;
 	if (!deed->target || strcmp(x->name, "target") != 0)
 		return false;
 	target = nest_string(x->data, NFTA_TARGET_NAME);
@@ -60,9 +54,6 @@ static bool rule_does(const struct foreign_rule *rule, const struct deed *deeds,
 
 static const struct deed copies[] = { { "dup", "TEE" } };
 static const struct deed queues[] = { { "queue", "NFQUEUE" } };
-static const struct deed rewrites[] = { { "nat", "DNAT" },
-					{ "redir", "REDIRECT" },
-					{ "tproxy", "TPROXY" } };
 static const struct deed offloads[] = { { "flow_offload", NULL } };
 
 /* ---- chains ---- */
@@ -145,13 +136,12 @@ static void look_copies(const struct audit *a, struct finding *f)
 		finding_add(f, AUDIT_PASS, "no other table does, of %zu", a->foreign.n_tables);
 }
 
-static size_t n_allowing(const struct audit *a)
+static bool allows(const struct audit *a)
 {
-	size_t n = 0;
-
 	for (size_t i = 0; i < a->wanted.policy.n_profiles; i++)
-		n += a->wanted.profiles[i].n_entries > 0;
-	return n;
+		if (a->wanted.policy.profiles[i].n_entries > 0)
+			return true;
+	return false;
 }
 
 static const struct {
@@ -176,26 +166,52 @@ static bool has_legacy(size_t i, const char *table)
 	return false;
 }
 
+/* Says each chain of a table before ours that makes a destination which a profile allows. */
+static void say_rewrites(const struct audit *a, size_t *n_rules, struct finding *f)
+{
+	const struct foreign *all = &a->foreign;
+	char shown[SHOWN_MAX];
+
+	for (size_t i = 0; i < all->n_chains; i++) {
+		const struct foreign_chain *c = &all->chains[i];
+		const struct foreign_table *t = &all->tables[c->table];
+		size_t allowed = 0;
+
+		for (size_t j = 0; j < c->n_rules && !is_ours(t) && comes_before(all, c->table);
+		     j++) {
+			struct rewrite w;
+
+			rewrite_read(&c->rules[j], t->family, &w);
+			*n_rules += w.n > 0;
+			allowed += rewrite_allowed(&a->wanted.policy, &w) != 0;
+		}
+		if (allowed > 0)
+			finding_add(f, AUDIT_UNKNOWN,
+				    "%s can turn a destination into one that a profile allows",
+				    chain_text(all, c, shown));
+	}
+}
+
 static void look_rewrites(const struct audit *a, struct finding *f)
 {
-	struct finding found = { 0 };
+	size_t rules = 0;
 
 	if (!is_read(a, f))
 		return;
-	say_chains(&a->foreign, rewrites, ARRAY_SIZE(rewrites), AUDIT_UNKNOWN,
-		   "rewrites destinations before the allow-list of a profile is looked at", &found);
-	for (size_t i = 0; i < ARRAY_SIZE(legacy); i++)
+	if (a->policy.r < 0) {
+		finding_add(f, AUDIT_UNKNOWN, "%s", a->policy.e.text);
+		return;
+	}
+	say_rewrites(a, &rules, f);
+	for (size_t i = 0; i < ARRAY_SIZE(legacy) && allows(a); i++)
 		if (has_legacy(i, "nat"))
-			finding_add(&found, AUDIT_UNKNOWN,
+			finding_add(f, AUDIT_UNKNOWN,
 				    "%s has a nat table, whose rules are not read", legacy[i].tool);
-	if (n_allowing(a) > 0 && found.n > 0)
-		*f = found;
-	else if (found.n > 0)
+	if (f->n == 0)
 		finding_add(f, AUDIT_PASS,
-			    "%s; no profile has an allow-list, so what is rewritten is dropped",
-			    found.said[0].text);
-	else
-		finding_add(f, AUDIT_PASS, "nothing rewrites a destination on the output path");
+			    "%zu rule%s before ours turn%s destinations into others, none of which "
+			    "a profile allows",
+			    rules, PLURAL(rules), rules == 1 ? "s" : "");
 }
 
 static void count(const struct foreign *all, struct finding *f)
@@ -247,8 +263,9 @@ const struct audit_check audit_foreign_checks[] = {
 	  "priority above -10",
 	  look_copies },
 	{ "HG-FW-021", "No other table turns a destination into one that a profile allows",
-	  ALL ": dnat, redirect and tproxy in tables with a chain at output before ours; "
-	      "/proc/net/ip_tables_names, ip6_tables_names",
+	  ALL ": dnat, redirect, tproxy and what writes into headers, in tables with a chain at "
+	      "output before ours, and the addresses that they make; /proc/net/ip_tables_names, "
+	      "ip6_tables_names",
 	  "The allow-list is compared with the destination as it is then: with a redirect to a "
 	  "local proxy, the proxy's address is what counts.",
 	  "Exempt the pool's uids from the rule (meta skuid), or allow no address that it "

@@ -18,9 +18,19 @@ enum { COPIES, REWRITES, OTHERS, N_CHECKS };
 	"\n}\nchain p { type "                                                                     \
 	"nat hook postrouting priority 100;\nmasquerade\n}\n}\n"
 
+#define NAT_INET(rule)                                                                             \
+	"table inet n {\nchain o { type nat hook output priority -100;\n" rule "\n}\n}\n"
+
+static const char *const allow_list[] = {
+	"tcp 192.0.2.1:80-90",
+	"tcp 127.0.0.1:3128",
+	"udp [2001:db8::/64]:53",
+	"tcp 198.51.100.0/24:443",
+};
+
 static const struct {
 	const char *name, *nft;
-	bool allows; /* is there a profile with an allow-list? */
+	bool allows; /* is there a profile with the allow-list below? */
 	enum audit_result want[N_CHECKS];
 	const char *names;
 } hosts[] = {
@@ -64,29 +74,128 @@ static const struct {
 	  NAT("tcp dport 80 redirect to :3128"),
 	  false,
 	  { 0 },
-	  "no profile has an allow-list" },
+	  "1 rule before ours" },
 	{ "a local proxy and an allow-list",
 	  NAT("tcp dport 80 redirect to :3128"),
 	  true,
 	  { [REWRITES] = AUDIT_UNKNOWN },
 	  "chain ip n o" },
-	{ "another destination and an allow-list",
+	{ "to what is allowed",
 	  NAT("tcp dport 80 dnat to 192.0.2.1:80"),
 	  true,
 	  { [REWRITES] = AUDIT_UNKNOWN },
-	  "chain ip n o" },
-	{ "another source and an allow-list", NAT("accept"), true, { 0 }, "nothing rewrites" },
+	  "can turn a destination" },
+	{ "to one of what is allowed",
+	  NAT("tcp dport 80 dnat to 192.0.2.0-192.0.2.9:70-80"),
+	  true,
+	  { [REWRITES] = AUDIT_UNKNOWN },
+	  "can turn a destination" },
+	{ "to an allowed address, with its port",
+	  NAT("tcp dport 80 dnat to 192.0.2.1"),
+	  true,
+	  { [REWRITES] = AUDIT_UNKNOWN },
+	  "can turn a destination" },
+	{ "to an allowed port",
+	  NAT("tcp dport 80 dnat to :443"),
+	  true,
+	  { [REWRITES] = AUDIT_UNKNOWN },
+	  "can turn a destination" },
+	{ "to a network",
+	  NAT("dnat prefix to ip daddr map { 203.0.113.0/24 : 198.51.100.0/24 }"),
+	  true,
+	  { [REWRITES] = AUDIT_UNKNOWN },
+	  "can turn a destination" },
+	{ "to what a map says",
+	  NAT("dnat to tcp dport map { 80 : 192.0.2.77 }"),
+	  true,
+	  { [REWRITES] = AUDIT_UNKNOWN },
+	  "can turn a destination" },
+	{ "to a register that something else wrote",
+	  NAT("dnat to numgen inc mod 2 map { 0 : 192.0.2.77, 1 : 192.0.2.78 }"),
+	  true,
+	  { [REWRITES] = AUDIT_UNKNOWN },
+	  "can turn a destination" },
+	{ "to IPv6",
+	  NAT_INET("udp dport 53 dnat ip6 to [2001:db8::9]:53"),
+	  true,
+	  { [REWRITES] = AUDIT_UNKNOWN },
+	  "can turn a destination" },
+	{ "to loopback",
+	  NAT("tcp dport 80 redirect to :3100-3200"),
+	  true,
+	  { [REWRITES] = AUDIT_UNKNOWN },
+	  "can turn a destination" },
+	{ "to loopback, with its port",
+	  NAT("redirect"),
+	  true,
+	  { [REWRITES] = AUDIT_UNKNOWN },
+	  "can turn a destination" },
+	{ "written",
+	  "table ip t {\n" OUTPUT("-300", "ip daddr set 192.0.2.77") "}\n",
+	  true,
+	  { [REWRITES] = AUDIT_UNKNOWN },
+	  "can turn a destination" },
+	{ "a port written",
+	  "table ip6 t {\n" OUTPUT("-300", "udp dport set 53") "}\n",
+	  true,
+	  { [REWRITES] = AUDIT_UNKNOWN },
+	  "can turn a destination" },
+	{ "to another address",
+	  NAT("tcp dport 80 dnat to 192.0.2.2:80"),
+	  true,
+	  { 0 },
+	  "none of which" },
+	{ "to another port",
+	  NAT("tcp dport 80 counter dnat to 192.0.2.1:91"),
+	  true,
+	  { 0 },
+	  "none of which" },
+	{ "to addresses around",
+	  NAT("tcp dport 80 dnat to 198.51.101.0-198.51.101.255"),
+	  true,
+	  { 0 },
+	  "none of which" },
+	{ "to another address of IPv6",
+	  NAT_INET("udp dport 53 dnat ip6 to [2001:db8:0:1::9]:53"),
+	  true,
+	  { 0 },
+	  "none of which" },
+	{ "to another local proxy",
+	  NAT_INET("tcp dport 80 redirect to :3129"),
+	  true,
+	  { 0 },
+	  "none of which" },
+	{ "a mark written",
+	  "table ip t {\n" OUTPUT("-300", "ip dscp set cs1") "}\n",
+	  true,
+	  { 0 },
+	  "none of which" },
+	{ "another source and an allow-list", NAT("accept"), true, { 0 }, "0 rules before ours" },
 };
+
+static void parse_allow_list(struct allow list[ARRAY_SIZE(allow_list)])
+{
+	struct error e = ERROR_NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(allow_list); i++)
+		assert_ok(allow_parse(allow_list[i], &list[i], &e), &e);
+}
 
 static void assert_host(size_t i)
 {
+	struct allow list[ARRAY_SIZE(allow_list)];
+	const struct firewall_profile profile = {
+		.entries = list,
+		.n_entries = hosts[i].allows ? ARRAY_SIZE(allow_list) : 0,
+	};
 	struct audit a = { 0 };
 	struct finding f[N_CHECKS] = { 0 };
 	struct error e = ERROR_NULL;
 	bool named = false;
 
+	parse_allow_list(list);
+	a.wanted.policy.profiles = &profile;
 	a.wanted.policy.n_profiles = 1;
-	a.wanted.profiles[0].n_entries = hosts[i].allows;
 	assert_ok(foreign_read(&a.foreign, &e), &e);
 	for (int c = 0; c < N_CHECKS; c++) {
 		audit_foreign_checks[c].look(&a, &f[c]);
