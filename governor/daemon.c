@@ -82,13 +82,30 @@ static int store_firewall(const struct daemon *d, struct error *e)
 		      : 0;
 }
 
+/* There while the table would go with our socket: then, and only then, the end of the service is a
+ * reason to load it again (harpe-gov-firewall-again.service). */
+#define OWNED_FILE "/run/harpe-gov/owned"
+
+static void mark_owned(void)
+{
+	int fd = open(OWNED_FILE, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		journal_error(OWNED_FILE ": cannot be written: %s", strerror(errno));
+	else
+		close(fd);
+}
+
 static int set_up_firewall(struct daemon *d, int passed_fd, struct error *e)
 {
 	int r = passed_fd >= 0 ? firewall_adopt(passed_fd, &d->firewall, e)
 			       : firewall_open(&d->firewall, e);
 
+	mark_owned();
 	if (r == 0)
 		r = firewall_load(d->firewall, &d->policy, true, e);
+	if (r == 0 && firewall_persists(d->firewall))
+		unlink(OWNED_FILE);
 	if (r == 0 && passed_fd < 0)
 		r = store_firewall(d, e);
 	return r;
@@ -462,6 +479,8 @@ static void give_firewall_back(struct daemon *d)
 
 	if (firewall_load(d->firewall, &d->policy, false, &e) < 0)
 		journal_error("the table cannot be handed back: %s", e.text);
+	else
+		unlink(OWNED_FILE);
 }
 
 static int loop(struct daemon *d, struct error *e)

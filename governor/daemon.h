@@ -85,8 +85,8 @@ int daemon_check_policy(struct daemon *d, const struct profile_slice *slice, str
  * be, with the consequences of daemon_check_policy(). */
 void daemon_ruleset_changed(struct daemon *d);
 
-/* Loads the table unowned and returns: for early boot, before there is a bus. A daemon that serves
- * has loaded it already, and owns it. */
+/* Loads the table unowned and returns: for early boot, before there is a bus, and when a daemon was
+ * lost with it. A daemon that serves has loaded it already, and owns it. */
 int daemon_load_firewall_once(struct error *e);
 
 /* Takes a uid back; it is free again when it was found clean, a moment later. */

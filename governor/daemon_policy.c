@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/fd.h"
 #include "common/state.h"
@@ -265,14 +266,39 @@ void daemon_ruleset_changed(struct daemon *d)
 
 /* ---- at boot ---- */
 
+#define OWNER_TRIES 100
+#define OWNER_USEC  50000
+
+static bool somebody_serves(void)
+{
+	char refusal[ERROR_TEXT_MAX];
+
+	return state_read(STATE_FILE, refusal, sizeof(refusal)) == STATE_SERVES;
+}
+
+/* While a daemon starts, or just after one has died, the service manager keeps the socket that owns
+ * the table: either the daemon serves soon, or the table goes. */
+static int load_unowned(struct daemon *d, struct error *e)
+{
+	int r = -EPERM;
+
+	for (unsigned int tries = 0; r == -EPERM && tries < OWNER_TRIES; tries++) {
+		if (tries > 0)
+			usleep(OWNER_USEC);
+		if (somebody_serves())
+			return 0;
+		r = firewall_load(d->firewall, &d->policy, false, e);
+	}
+	return r;
+}
+
 /* The slices of the profiles are not there yet: what they allow comes with the daemon. */
 int daemon_load_firewall_once(struct error *e)
 {
-	char refusal[ERROR_TEXT_MAX];
 	struct daemon d = { 0 };
 	int r;
 
-	if (state_read(STATE_FILE, refusal, sizeof(refusal)) == STATE_SERVES)
+	if (somebody_serves())
 		return 0;
 	r = daemon_read_config(&d.config, e);
 	if (r == 0)
@@ -280,7 +306,7 @@ int daemon_load_firewall_once(struct error *e)
 	if (r == 0)
 		r = firewall_open(&d.firewall, e);
 	if (r == 0)
-		r = firewall_load(d.firewall, &d.policy, false, e);
+		r = load_unowned(&d, e);
 	firewall_free(d.firewall);
 	daemon_free_config(&d.config);
 	return r;

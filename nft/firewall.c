@@ -195,6 +195,11 @@ int firewall_load(struct firewall *fw, const struct firewall_policy *policy, boo
 	return r < 0 ? error_wrap(e, r, "reading the firewall back") : 0;
 }
 
+bool firewall_persists(const struct firewall *fw)
+{
+	return fw->persists > 0;
+}
+
 int firewall_remove(struct firewall *fw, struct error *e)
 {
 	enum object_kind refused = OBJECT_BATCH;

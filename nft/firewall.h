@@ -152,6 +152,9 @@ int firewall_fd(const struct firewall *fw);
 int firewall_load(struct firewall *fw, const struct firewall_policy *policy, bool owned,
 		  struct error *e);
 
+/* Does a table that firewall_load() made @owned outlive its socket? False before the first. */
+bool firewall_persists(const struct firewall *fw);
+
 /* Removes the table; fine when there is none. */
 int firewall_remove(struct firewall *fw, struct error *e);
 

@@ -24,6 +24,8 @@ TOKEN = "LEAKED-PAST-THE-TABLE"
 SENDER = [*python("sender.py"), TOKEN, FAR4, FAR6]
 SETTLE = 0.1  # seconds: some rounds of the sender
 LOST = 5  # seconds until a lost policy has its consequences, under emulation
+STARTS = int(os.environ.get("HARPE_WRITERS_STARTS", "32"))  # among writers
+AT_ONCE = 16
 STORM = 500  # commits
 STORM_CPU = 3  # seconds, under emulation
 
@@ -239,17 +241,21 @@ def writers():
 
 
 def test_among_writers():
-    """16 runs at once and reloads while others write: none fails."""
+    """16 runs at once, again and again, and reloads while others write: none fails."""
     cursor = journal_cursor()
+    begin = time.monotonic()
     with writers(), agent_directory() as d:
-        processes = [start_run("--net", "drop", "--", "true", cwd=d) for _ in range(16)]
-        for _ in range(2):
+        for _ in range(STARTS // AT_ONCE):
+            processes = [start_run("--net", "drop", "--", "true", cwd=d) for _ in range(AT_ONCE)]
             sh("systemctl reload harpe-gov.service")
-        for p in processes:
-            r = Result(p)
-            expect_equal(r.status, 0, r)
+            for p in processes:
+                r = Result(p)
+                expect_equal(r.status, 0, r)
     text = journal_since(cursor)
-    expect("was read again" in text and "stays as it was" not in text, text)
+    expect_equal(text.count("was read again"), STARTS // AT_ONCE, text)
+    expect("stays as it was" not in text and "policy lost" not in text, text)
+    print(f"# {STARTS // AT_ONCE * AT_ONCE} starts and {STARTS // AT_ONCE} reloads in "
+          f"{time.monotonic() - begin:.0f} s, none failed")
 
 
 OLDER = f"""
@@ -317,6 +323,9 @@ def test_owned_by_another():
 AWAY = (
     "systemctl restart harpe-gov.service",
     "systemctl restart harpe-gov.socket",
+    "cp -p /usr/sbin/harpe-govd /usr/sbin/harpe-govd.new && "  # as an upgrade does
+    "mv /usr/sbin/harpe-govd.new /usr/sbin/harpe-govd && systemctl daemon-reload && "
+    "systemctl restart harpe-gov.service",
     "systemctl restart harpe-gov-firewall.service",
     "systemctl kill --kill-whom=main --signal=KILL harpe-gov.service",
     "systemctl daemon-reexec; until systemctl is-active -q harpe-gov.service; do sleep 0.1; done",
@@ -338,6 +347,60 @@ def test_daemon_away():
         expect_equal(came(far), [])
         wait_drops(STRAY)
         expect_equal(run("--", "true").status, 0)
+
+
+@contextlib.contextmanager
+def slow_restart():
+    """The daemon is not started again before somebody stops the service."""
+    path = pathlib.Path("/run/systemd/system/harpe-gov.service.d/slow.conf")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("[Service]\nRestartSec=60\n")
+    sh("systemctl daemon-reload")
+    try:
+        yield
+    finally:
+        path.unlink()
+        sh("systemctl daemon-reload; systemctl start harpe-gov.socket harpe-gov.service")
+        wait_ready()
+
+
+def tables_outlive_owners():
+    return tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 9)
+
+
+def test_killed_and_stopped():
+    """Stopped before it is started again: systemd drops the socket. The table stays, or is loaded
+    again at once."""
+    with cable() as far, stray(), slow_restart():
+        sh("systemctl kill --kill-whom=main --signal=KILL harpe-gov.service")
+        wait_until(lambda: "auto-restart" in sh("systemctl show -P SubState harpe-gov.service"), 10,
+                   "it is to be started again")
+        expect_equal(came(far), [])
+        begin, last = time.monotonic(), 0
+        sh("systemctl stop harpe-gov.socket harpe-gov.service")
+        while time.monotonic() < begin + LOST:
+            if came(far):
+                last = time.monotonic() - begin
+            time.sleep(0.01)
+        print(f"# the table is there again {last:.2f} s after the stop began")
+        expect(last == 0 if tables_outlive_owners() else last < LOST / 2, last)
+        expect("flags owner" not in listing(), listing())
+        wait_drops(STRAY)
+        expect_equal("unowned" if "nobody" in sh("harpe-gov firewall show || :") else "owned",
+                     "unowned")
+
+
+def test_stopped_it_is_not_loaded_again():
+    """A daemon that handed its table back leaves it to whoever comes: removed, it stays away."""
+    cursor = journal_cursor()
+    sh("systemctl stop harpe-gov.socket harpe-gov.service")
+    try:
+        sh("harpe-gov firewall remove")
+        time.sleep(2)
+        expect("harpe_gov" not in sh("nft list tables"), journal_since(cursor))
+    finally:
+        sh("systemctl start harpe-gov-firewall.service harpe-gov.socket harpe-gov.service")
+        wait_ready()
 
 
 # ---- lost all the same ----
