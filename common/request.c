@@ -100,7 +100,7 @@ const struct wire_field guest_row_fields[] = {
 	ROW(9, WIRE_U64, memory_bytes), ROW(10, WIRE_U64, memory_peak),
 	ROW(11, WIRE_U64, pids),	ROW(12, WIRE_U64, cpu_usec),
 	ROW(13, WIRE_BYTES, limits),	ROW(14, WIRE_STRING, profile),
-	ROW(15, WIRE_STRING, cgroup),
+	ROW(15, WIRE_STRING, cgroup),	ROW(16, WIRE_BYTES, own),
 };
 const size_t guest_row_n_fields = ARRAY_SIZE(guest_row_fields);
 

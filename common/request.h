@@ -102,6 +102,7 @@ struct guest_row {
 	uint64_t pids;	      /* processes and threads */
 	uint64_t cpu_usec;    /* CPU time of the whole tree so far */
 	struct limits limits; /* in force, from the release on; before, as they will be asked for */
+	struct limits own;    /* of its own cgroup: slices above may allow less */
 	char profile[PROFILE_NAME_MAX + 1];
 	char cgroup[PATH_TEXT_MAX]; /* the scope's directory; systemd's name of it is the last part
 				     */

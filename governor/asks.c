@@ -424,6 +424,7 @@ static void fill_row(const struct run *r, struct guest_row *row)
 	row->main_pid = (uint32_t)r->main_pid;
 	row->started_usec = r->started_usec;
 	row->limits = r->main_pid ? r->in_force : r->limits;
+	row->own = r->limits;
 	memcpy(row->profile, r->slice->profile, sizeof(row->profile));
 	if (r->has_scope)
 		memcpy(row->cgroup, r->path, sizeof(row->cgroup));

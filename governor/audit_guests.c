@@ -220,7 +220,7 @@ static void look_members(const struct audit *a, struct finding *f)
 static void judge_limits(const struct audit *a, const struct guest_row *row, struct finding *f)
 {
 	struct error e = ERROR_NULL;
-	int r = cgroup_recheck(row->cgroup, &row->limits, &e);
+	int r = cgroup_recheck(row->cgroup, &row->own, &row->limits, &e);
 
 	(void)a;
 	if (r < 0 && audit_guest_runs(row))

@@ -370,9 +370,30 @@ static int recheck_limits(int scope_fd, const char *path, const struct limits *i
 	return 0;
 }
 
-int cgroup_recheck(const char *scope_path, const struct limits *in_force, struct error *e)
+static int recheck_own(int scope_fd, int guest_fd, const char *path, const struct limits *own,
+		       struct error *e)
 {
-	_cleanup_close_ int fd = open(scope_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		const struct in_force *f = &files[i];
+		uint64_t want = own->value[f->limit], have;
+		int r = f->bounds_below && !is_unlimited(want)
+				? read_limit(f->place == ON_SCOPE ? scope_fd : guest_fd, f, &have)
+				: -ENOENT;
+
+		if (r < 0 && r != -ENOENT)
+			return error_errno(e, r, "%s/%s: cannot be read", path, f->file);
+		if (r == 0 && have > most_allowed(scope_fd, f->limit, want))
+			return error_set(
+				e, -ESTALE, "%s%s/%s: allows %" PRIu64 " where %" PRIu64 " was set",
+				path, f->place == ON_SCOPE ? "" : "/guest", f->file, have, want);
+	}
+	return 0;
+}
+
+int cgroup_recheck(const char *scope_path, const struct limits *own, const struct limits *in_force,
+		   struct error *e)
+{
+	_cleanup_close_ int scope = open(scope_path, O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
 	struct limit_origins origins;
 	struct limits now;
 	char guest[512];
@@ -381,8 +402,13 @@ int cgroup_recheck(const char *scope_path, const struct limits *in_force, struct
 	for (int i = 0; i < LIMIT_COUNT; i++)
 		now.value[i] = LIMIT_INFINITY;
 	snprintf(guest, sizeof(guest), "%s/guest", scope_path);
-	r = cgroup_lower(guest, &now, &origins, e);
-	return r < 0 ? r : recheck_limits(fd, scope_path, in_force, &now, e);
+	fd = open(guest, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (scope < 0 || fd < 0)
+		return error_errno(e, -errno, "%s: cannot be opened", guest);
+	r = recheck_own(scope, fd, scope_path, own, e);
+	if (r == 0)
+		r = cgroup_lower(guest, &now, &origins, e);
+	return r < 0 ? r : recheck_limits(scope, scope_path, in_force, &now, e);
 }
 
 int cgroup_verify_member(const struct cgroup *cg, pid_t pid, struct error *e)

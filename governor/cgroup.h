@@ -52,10 +52,11 @@ int cgroup_verify(const struct cgroup *cg, const struct limits *asked, struct li
 int cgroup_lower(const char *path, struct limits *limits, struct limit_origins *origins,
 		 struct error *e);
 
-/* Does the scope @scope_path still allow no more than @in_force, as cgroup_verify() found it when
- * the guest started? -ESTALE names the file that allows more; other errors: could not look. What an
- * ancestor allows less now harms nobody. */
-int cgroup_recheck(const char *scope_path, const struct limits *in_force, struct error *e);
+/* Does the scope @scope_path still allow no more than @own, which it was made with, and, with all
+ * above it, no more than @in_force, as cgroup_verify() found it when the guest started? -ESTALE
+ * names the file that allows more; other errors: could not look. What is less now harms nobody. */
+int cgroup_recheck(const char *scope_path, const struct limits *own, const struct limits *in_force,
+		   struct error *e);
 
 /* Is @pid in guest/? 0 or -ESTALE. */
 int cgroup_verify_member(const struct cgroup *cg, pid_t pid, struct error *e);
