@@ -15,6 +15,7 @@
 #include "common/fd.h"
 #include "common/text.h"
 #include "governor/audit.h"
+#include "governor/confine.h"
 
 #define SOCKETS_MAX	65536 /* files below /run that are looked at */
 #define UNIX_LINE_MAX	512
@@ -240,6 +241,8 @@ static void look_abstract(const struct audit *a, struct finding *f)
 	audit_guests(a, count_shared, &shared);
 	if (shared.n == 0)
 		finding_add(f, AUDIT_PASS, "no live guest shares the host's network namespace");
+	else if (confine_has_scopes())
+		finding_add(f, AUDIT_PASS, "Landlock keeps all guests from them");
 	else
 		name_sockets(file, shared.n, f);
 }
@@ -266,9 +269,11 @@ const struct audit_check audit_door_checks[] = {
 	  "paths in /proc/PID/root",
 	  "What listens there may send for a guest.", END_G, look_sockets },
 	{ "HG-DOOR-005", "No live guest can reach an abstract socket of the host's",
-	  "/proc/net/unix; /proc/PID/ns/net of each guest",
+	  "/proc/net/unix; /proc/PID/ns/net of each guest; whether the kernel has Landlock's "
+	  "scopes",
 	  "Abstract sockets have no permissions and no place in the view: a network namespace "
-	  "alone closes them. What listens there, and for whom it sends, cannot be seen from "
+	  "closes them, or Linux 6.12. What listens there, and for whom it sends, cannot be seen "
+	  "from "
 	  "outside.",
 	  "Use the profile isolated, or let the service listen at a path below /run",
 	  look_abstract },

@@ -102,6 +102,8 @@ static int become_guest(const struct child_plan *plan, struct error *e)
 	struct view_cwd cwd = *plan->cwd;
 	int r = confine_reset_process(e);
 
+	if (r == 0)
+		r = confine_scopes(e);
 	cwd.fd = CWD_FD;
 	cwd.tree = cwd.tree < 0 ? -1 : TREE_FD;
 	if (r == 0 && plan->own_network)

@@ -6,8 +6,10 @@
 #include <grp.h>
 #include <inttypes.h>
 #include <linux/capability.h>
+#include <linux/ioprio.h>
 #include <linux/keyctl.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +21,7 @@
 
 #include "common/fd.h"
 
-int confine_drop_bounding_set(struct error *e)
+static int drop_bounding_set(struct error *e)
 {
 	for (int cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
 		if (prctl(PR_CAPBSET_DROP, cap) < 0)
@@ -27,25 +29,101 @@ int confine_drop_bounding_set(struct error *e)
 	return 0;
 }
 
-int confine_reset_process(struct error *e)
+int confine_prepare(struct error *e)
 {
 	struct sigaction act = { .sa_handler = SIG_DFL };
+	int r = drop_bounding_set(e);
+
+	if (r < 0)
+		return r;
+	if (prctl(PR_SET_SECUREBITS, 0) < 0)
+		return error_errno(e, -errno,
+				   "securebits cannot be cleared; take SecureBits= away from "
+				   "harpe-gov.service");
+	for (int sig = 1; sig < NSIG; sig++)
+		if (sig != SIGKILL && sig != SIGSTOP)
+			sigaction(sig, &act, NULL); /* EINVAL: the C library's own two */
+	return 0;
+}
+
+/* struct sched_attr of <linux/sched/types.h>, which this C library's <sched.h> excludes. */
+struct scheduling {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+/* The class of ordinary programs, which has nice values as well. */
+static int reset_scheduling(void)
+{
+	const struct scheduling normal = { .size = sizeof(normal), .policy = SCHED_OTHER };
+
+	return (int)syscall(SYS_sched_setattr, 0, &normal, 0);
+}
+
+static int reset_io_priority(void)
+{
+	return (int)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
+			    IOPRIO_PRIO_VALUE(IOPRIO_CLASS_NONE, 0));
+}
+
+int confine_reset_process(struct error *e)
+{
 	sigset_t none;
 	int r = write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "0");
 
 	if (r < 0)
 		return error_errno(e, r, "/proc/self/oom_score_adj: cannot be reset");
-	for (int sig = 1; sig < NSIG; sig++)
-		if (sig != SIGKILL && sig != SIGSTOP)
-			sigaction(sig, &act, NULL); /* EINVAL: the C library's own two */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (setsid() < 0)
 		return error_errno(e, -errno, "no session of its own");
-	if (setpriority(PRIO_PROCESS, 0, 0) < 0)
-		return error_errno(e, -errno, "the nice value cannot be reset");
+	if (reset_scheduling() < 0)
+		return error_errno(e, -errno, "the scheduling class cannot be reset");
+	if (reset_io_priority() < 0 && errno != ENOSYS)
+		return error_errno(e, -errno, "the priority of input and output cannot be reset");
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
 		return error_errno(e, -errno, "no session keyring of its own");
+	return 0;
+}
+
+/* struct landlock_ruleset_attr as of Landlock's ABI 6, newer than Debian 12's headers. */
+struct scopes {
+	uint64_t file_system, network, scoped;
+};
+
+#define SCOPE_ABSTRACT_UNIX_SOCKET 1
+#define SCOPE_SIGNAL		   2
+
+/* -1 when the kernel has none: no Landlock, switched off, or older than that. */
+static int make_scopes(int *ret, struct error *e)
+{
+	const struct scopes scopes = { .scoped = SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL };
+
+	*ret = (int)syscall(SYS_landlock_create_ruleset, &scopes, sizeof(scopes), 0);
+	if (*ret >= 0 || errno == ENOSYS || errno == EOPNOTSUPP || errno == E2BIG)
+		return 0;
+	return error_errno(e, -errno, "Landlock's scopes cannot be made");
+}
+
+bool confine_has_scopes(void)
+{
+	_cleanup_close_ int fd = -1;
+
+	return make_scopes(&fd, NULL) == 0 && fd >= 0;
+}
+
+/* The descriptor goes at exec. */
+int confine_scopes(struct error *e)
+{
+	int fd, r = make_scopes(&fd, e);
+
+	if (r < 0 || fd < 0)
+		return r;
+	if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)
+		return error_errno(e, -errno, "Landlock's scopes cannot be entered");
 	return 0;
 }
 
@@ -68,7 +146,8 @@ int confine_rlimits(const struct rlimit limits[GUEST_RLIMITS], uint64_t file_byt
 					       .rlim_max = file_bytes };
 		if (i == RLIMIT_CORE)
 			set = (struct rlimit){ .rlim_cur = 1, .rlim_max = 1 };
-		if (setrlimit((__rlimit_resource_t)i, &set) < 0)
+		if ((set.rlim_cur != own.rlim_cur || set.rlim_max != own.rlim_max) &&
+		    setrlimit((__rlimit_resource_t)i, &set) < 0)
 			return error_errno(e, -errno, "resource limit %d cannot be set", i);
 	}
 	return 0;
@@ -135,7 +214,7 @@ int confine_verify_status(const char *status, uint32_t uid, struct error *e)
 		{ "Uid:", ids },       { "Gid:", ids },	    { "Groups:", "\t" },
 		{ "CapInh:", none },   { "CapPrm:", none }, { "CapEff:", none },
 		{ "CapBnd:", none },   { "CapAmb:", none }, { "NoNewPrivs:", "\t1" },
-		{ "Seccomp:", "\t2" },
+		{ "Seccomp:", "\t2" }, { "SigBlk:", none }, { "SigIgn:", none },
 	};
 
 	snprintf(ids, sizeof(ids), "\t%u\t%u\t%u\t%u", uid, uid, uid, uid);

@@ -42,15 +42,26 @@ void confine_free(struct sock_fprog *program);
 
 /* ---- in the daemon ---- */
 
-/* Empties the bounding set of this process, so that nothing started from it can ever gain a
- * capability by execve(2) (capabilities(7)); what it has it keeps. Once, instead of per run. */
-int confine_drop_bounding_set(struct error *e);
+/* Once, instead of per run, what all processes made from this one inherit and nobody else can
+ * change meanwhile: an empty bounding set, so that none of them can ever gain a capability by
+ * execve(2) (capabilities(7)), while this one keeps what it has; securebits 0; no signal ignored.
+ * SIGPIPE must be blocked by who does not want to die of it. */
+int confine_prepare(struct error *e);
 
 /* ---- in the child, in this order ---- */
 
-/* Signal mask and dispositions, session, session keyring, oom_score_adj, nice value, as for a fresh
- * program. */
+/* Signal mask, session, session keyring, oom_score_adj, scheduling class, nice value and priority
+ * of input and output, as for a fresh program. Dispositions: see confine_prepare(); handlers go at
+ * exec. */
 int confine_reset_process(struct error *e);
+
+/* Where the kernel has them (landlock(7), ABI 6: Linux 6.12): no signals to processes outside of
+ * this one and its children, no connections to abstract Unix sockets of theirs. Nothing where it
+ * has not. Before confine_rlimits(): it needs a descriptor. */
+int confine_scopes(struct error *e);
+
+/* Has it? For who judges guests from outside, where a domain cannot be seen. */
+bool confine_has_scopes(void);
 
 /* The caller's limits, each at most what this process has itself (setrlimit(2)); RLIMIT_CORE is
  * exactly 1: with 0 a core_pattern pipe helper would still be run, as root. A file is at most
@@ -67,7 +78,7 @@ int confine_identity(uint32_t uid, struct error *e);
 /* ---- in the supervisor ---- */
 
 /* Reads /proc/PID/status back: uids and gids, groups, all five capability sets, NoNewPrivs,
- * Seccomp. -ESTALE with the line that differs. */
+ * Seccomp, signals blocked and ignored. -ESTALE with the line that differs. */
 int confine_verify(pid_t pid, uint32_t uid, struct error *e);
 
 /* The pure part of confine_verify(). */

@@ -422,6 +422,7 @@ static int block_signals(void)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGPIPE); /* EPIPE says it */
 	return sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -errno : 0;
 }
 
@@ -466,7 +467,7 @@ static int set_up(struct daemon *d, const struct passed *passed, struct error *e
 	if (r == 0)
 		r = compile_filters(d, d->config, e);
 	if (r == 0)
-		r = confine_drop_bounding_set(e);
+		r = confine_prepare(e);
 	if (r == 0)
 		r = watch_ruleset(d, e);
 	return r == 0 ? add_sources(d, passed->listener, e) : r;

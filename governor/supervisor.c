@@ -176,18 +176,17 @@ static int dispatch(struct call *c, struct error *e)
 	return error_set(e, -EPROTO, "the request is of unknown kind %d", type);
 }
 
-/* Signal handling of a process that nobody but the daemon and SIGALRM may end. */
-static void reset_signals(void)
+/* Signal handling of a process that nobody but the daemon and SIGALRM may end. Blocked, not
+ * ignored: the child has only one mask to empty. */
+static void block_signals(void)
 {
-	struct sigaction ignore = { .sa_handler = SIG_IGN }, normal = { .sa_handler = SIG_DFL };
-	static const int ignored[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
-	sigset_t none;
+	static const int blocked[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
+	sigset_t set;
 
-	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
-		sigaction(ignored[i], &ignore, NULL);
-	sigaction(SIGCHLD, &normal, NULL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(blocked); i++)
+		sigaddset(&set, blocked[i]);
+	sigprocmask(SIG_SETMASK, &set, NULL);
 }
 
 /* One connection of the listener's, or none when somebody gave up meanwhile. */
@@ -219,7 +218,7 @@ void supervisor_main(int listener, int daemon, const struct sock_fprog *filters)
 	struct call call = { .filters = filters };
 	struct error e = ERROR_NULL;
 
-	reset_signals();
+	block_signals();
 	accept_client(listener, daemon);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	deadline_prepare(CLIENT_FD);

@@ -9,14 +9,19 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/ioprio.h>
 #include <linux/keyctl.h>
+#include <linux/securebits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -88,26 +93,53 @@ static void assert_empty(pid_t pid, const char *set)
 	assert_line(pid, line);
 }
 
-static int drop_bounding_set(uint32_t uid, struct error *e)
+static int prepare(uint32_t uid, struct error *e)
 {
 	(void)uid;
-	return confine_drop_bounding_set(e);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGRTMAX, SIG_IGN);
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP | SECBIT_KEEP_CAPS) < 0)
+		return error_errno(e, -errno, "not made stale");
+	if (confine_prepare(e) == 0 && prctl(PR_GET_SECUREBITS) != 0)
+		error_set(e, -EINVAL, "securebits stayed");
+	return 0;
 }
 
-static void drops_the_bounding_set_only(void **state)
+static void prepares_what_children_inherit(void **state)
 {
 	char own[STATUS_SIZE], line[64];
 	const char *effective;
 	struct child c;
 
 	(void)state;
-	c = start(drop_bounding_set, UID);
+	c = start(prepare, UID);
 	read_of(getpid(), "status", own);
 	effective = strstr(own, "CapEff:");
 	assert_non_null(effective);
 	snprintf(line, sizeof(line), "%.*s", (int)strcspn(effective, "\n"), effective);
 	assert_line(c.pid, line);
 	assert_empty(c.pid, "CapBnd");
+	assert_empty(c.pid, "SigIgn");
+	stop(&c);
+}
+
+static int prepare_locked(uint32_t uid, struct error *e)
+{
+	(void)uid;
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED) < 0)
+		return error_errno(e, -errno, "not locked");
+	if (confine_prepare(e) != -EPERM || !strstr(e->text, "SecureBits="))
+		return error_set(e, -EINVAL, "taken for prepared");
+	*e = (struct error)ERROR_NULL;
+	return 0;
+}
+
+static void refuses_locked_securebits(void **state)
+{
+	struct child c;
+
+	(void)state;
+	c = start(prepare_locked, UID);
 	stop(&c);
 }
 
@@ -172,23 +204,19 @@ static void cannot_come_back(void **state)
 	stop(&c);
 }
 
-static void ignore(int sig)
-{
-	(void)sig;
-}
-
 static int become_fresh(uint32_t uid, struct error *e)
 {
+	const struct sched_param fifo = { .sched_priority = 7 };
 	sigset_t all;
 
 	(void)uid;
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGRTMAX, SIG_IGN);
-	signal(SIGUSR1, ignore);
-	if (nice(5) < 0 || write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "500") < 0)
-		return error_set(e, -EINVAL, "not made stale");
+	if (nice(5) < 0 || sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &fifo) < 0 ||
+	    syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_RT, 3)) <
+		    0 ||
+	    write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "500") < 0)
+		return error_errno(e, -errno, "not made stale");
 	return confine_reset_process(e);
 }
 
@@ -200,13 +228,70 @@ static void resets_the_process(void **state)
 	(void)state;
 	c = start(become_fresh, UID);
 	assert_empty(c.pid, "SigBlk");
-	assert_empty(c.pid, "SigIgn");
-	assert_empty(c.pid, "SigCgt");
 	read_of(c.pid, "oom_score_adj", text);
 	assert_string_equal(text, "0");
 	assert_int_equal(getsid(c.pid), c.pid);
 	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)c.pid), 0);
+	assert_int_equal(sched_getscheduler(c.pid), SCHED_OTHER);
+	assert_int_equal(IOPRIO_PRIO_CLASS(syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, c.pid)),
+			 IOPRIO_CLASS_NONE);
 	stop(&c);
+}
+
+/* A listening abstract socket that is made here. */
+static int listen_abstract(const struct sockaddr_un *name)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return fd >= 0 && bind(fd, (const struct sockaddr *)name, sizeof(*name)) == 0 &&
+			       listen(fd, 1) == 0
+		       ? fd
+		       : -1;
+}
+
+static int connect_abstract(const struct sockaddr_un *name)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return connect(fd, (const struct sockaddr *)name, sizeof(*name)) < 0 ? -errno : 0;
+}
+
+static struct sockaddr_un outside = { .sun_family = AF_UNIX, .sun_path = "\0harpe-gov-test" };
+
+static int try_scopes(uint32_t uid, struct error *e)
+{
+	const struct sockaddr_un inside = { .sun_family = AF_UNIX, .sun_path = "\0harpe-gov-own" };
+	int r = confine_scopes(e);
+
+	(void)uid;
+	if (r < 0)
+		return r;
+	if (connect_abstract(&outside) != -EPERM)
+		return error_set(e, -EINVAL, "an abstract socket was reached");
+	if (kill(getppid(), 0) == 0 || errno != EPERM)
+		return error_set(e, -EINVAL, "a process outside can be sent signals");
+	if (listen_abstract(&inside) < 0 || connect_abstract(&inside) < 0 || kill(getpid(), 0) < 0)
+		return error_set(e, -EINVAL, "what is the guest's own cannot be reached");
+	return 0;
+}
+
+static void scopes_signals_and_abstract_sockets(void **state)
+{
+	int before = open_fds();
+	struct child c;
+
+	(void)state;
+	if (!confine_has_scopes()) {
+		print_message("# this kernel has no scopes\n");
+		return;
+	}
+	assert_int_equal(open_fds(), before);
+	before = listen_abstract(&outside);
+	assert_true(before >= 0);
+	assert_int_equal(connect_abstract(&outside), 0);
+	c = start(try_scopes, UID);
+	stop(&c);
+	close(before);
 }
 
 /* What the process itself has, what is asked, what is to come of it. */
@@ -320,7 +405,7 @@ static int filter_syscalls(uint32_t uid, struct error *e)
 
 static int become_guest(uint32_t uid, struct error *e)
 {
-	int r = confine_drop_bounding_set(e);
+	int r = confine_prepare(e);
 
 	if (r == 0)
 		r = confine_identity(uid, e);
@@ -336,7 +421,7 @@ static int become_guest_with_bounding_set(uint32_t uid, struct error *e)
 
 static int become_guest_without_filter(uint32_t uid, struct error *e)
 {
-	int r = confine_drop_bounding_set(e);
+	int r = confine_prepare(e);
 
 	return r == 0 ? confine_identity(uid, e) : r;
 }
@@ -539,10 +624,12 @@ static void holds_back_uids_with_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(drops_the_bounding_set_only),
+		cmocka_unit_test(prepares_what_children_inherit),
+		cmocka_unit_test(refuses_locked_securebits),
 		cmocka_unit_test(takes_an_identity),
 		cmocka_unit_test(cannot_come_back),
 		cmocka_unit_test(resets_the_process),
+		cmocka_unit_test(scopes_signals_and_abstract_sockets),
 		cmocka_unit_test(limits_resources),
 		cmocka_unit_test(limits_files_of_those_who_do_not_say),
 		cmocka_unit_test(verifies_processes),

@@ -38,6 +38,8 @@ static const char guest_status[] = "Name:\tpython3\n"
 				   "Gid:\t90000\t90000\t90000\t90000\n"
 				   "FDSize:\t64\n"
 				   "Groups:\t \n"
+				   "SigBlk:\t0000000000000000\n"
+				   "SigIgn:\t0000000000000000\n"
 				   "CapInh:\t0000000000000000\n"
 				   "CapPrm:\t0000000000000000\n"
 				   "CapEff:\t0000000000000000\n"
@@ -48,8 +50,9 @@ static const char guest_status[] = "Name:\tpython3\n"
 				   "Seccomp_filters:\t1\n"
 				   "Cpus_allowed:\t3\n";
 
-static const char *const keys[] = { "Uid:",    "Gid:",	  "Groups:", "CapInh:",	    "CapPrm:",
-				    "CapEff:", "CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:" };
+static const char *const keys[] = { "Uid:",	   "Gid:",     "Groups:", "CapInh:",
+				    "CapPrm:",	   "CapEff:",  "CapBnd:", "CapAmb:",
+				    "NoNewPrivs:", "Seccomp:", "SigBlk:", "SigIgn:" };
 
 /* The line of @key, and its length with the newline. */
 static const char *line_of(const char *status, const char *key, size_t *ret_len)
@@ -108,8 +111,9 @@ static void misses_every_line(void **state)
 		replaced(keys[i], "", status);
 		assert_differs(status, keys[i]);
 		/* where it does not count */
-		snprintf(other, sizeof(other), "x%.*s", 40, strstr(guest_status, keys[i]));
-		other[strcspn(other, "\n")] = '\n';
+		snprintf(other, sizeof(other), "x%.*s\n",
+			 (int)strcspn(strstr(guest_status, keys[i]), "\n"),
+			 strstr(guest_status, keys[i]));
 		replaced(keys[i], other, status);
 		assert_differs(status, keys[i]);
 	}
@@ -156,6 +160,8 @@ static const struct {
 	{ "NoNewPrivs:", "NoNewPrivs:\t0\n" },
 	{ "Seccomp:", "Seccomp:\t0\n" },
 	{ "Seccomp:", "Seccomp:\t1\n" },
+	{ "SigBlk:", "SigBlk:\t0000000000004000\n" },
+	{ "SigIgn:", "SigIgn:\t0000000000001000\n" },
 };
 
 static void sees_other_values(void **state)

@@ -2,6 +2,7 @@
 """What the tests of the vm tier share. Facts are read from the kernel and from systemd, never from
 what a guest prints."""
 import contextlib
+import ctypes
 import glob
 import json
 import os
@@ -104,6 +105,11 @@ def wait_until(condition, seconds, what):
 
 
 # ---- what is there ----
+
+
+def has_scopes():
+    """Has the kernel Landlock's scopes: ABI 6?"""
+    return ctypes.CDLL(None).syscall(444, None, 0, 1) >= 6
 
 
 def scopes():
