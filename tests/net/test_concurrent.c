@@ -8,6 +8,7 @@
 #include <linux/netfilter/nf_tables.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -16,7 +17,7 @@
 #include "nft/transaction.h"
 #include "tests/net/golden.h"
 
-#define LOADS 200
+#define LOADS 200 /* HARPE_WRITERS_LOADS says another number */
 
 #define LARGE 20000 /* uids: some 30 ms to read */
 #define HOLED 5000
@@ -131,6 +132,13 @@ static void stop(pid_t pid)
 	waitpid(pid, &status, 0);
 }
 
+static unsigned long n_loads(void)
+{
+	const char *asked = getenv("HARPE_WRITERS_LOADS");
+
+	return asked ? strtoul(asked, NULL, 10) : LOADS;
+}
+
 static void loading_never_fails(void **state)
 {
 	struct firewall_policy policy = golden_policy;
@@ -143,7 +151,7 @@ static void loading_never_fails(void **state)
 	policy.uid_count = 256;
 	fw = load_new(&policy, true);
 	other = start(NULL);
-	for (unsigned int i = 0; i < LOADS; i++) {
+	for (unsigned long i = 0; i < n_loads(); i++) {
 		assert_ok(firewall_load(fw, &policy, i % 4 != 0, &e), &e);
 		assert_ok(firewall_check(fw, &e), &e);
 		assert_ok(firewall_inspect(fw, &policy, &owner, &e), &e);
