@@ -15,7 +15,8 @@
 #define STATUS_USAGE 2
 
 static const struct verb *const verbs[] = {
-	&verb_run, &verb_ps, &verb_show, &verb_kill, &verb_config, &verb_firewall, &verb_audit,
+	&verb_run,    &verb_ps,	      &verb_show,  &verb_kill,
+	&verb_config, &verb_firewall, &verb_audit, &verb_verify,
 };
 
 static void help(FILE *out)

@@ -19,7 +19,7 @@ struct verb {
 };
 
 extern const struct verb verb_run, verb_ps, verb_show, verb_kill, verb_config, verb_firewall,
-	verb_audit;
+	verb_audit, verb_verify;
 
 void verb_help(const struct verb *verb, FILE *out);
 

@@ -118,7 +118,7 @@ static void knows_help(void **state)
 /* ---- help and manual ---- */
 
 static const struct verb *const verbs[] = {
-	&verb_run, &verb_ps, &verb_show, &verb_kill, &verb_audit,
+	&verb_run, &verb_ps, &verb_show, &verb_kill, &verb_audit, &verb_verify,
 };
 
 static char *help_of(const struct verb *verb)

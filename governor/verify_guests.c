@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The guests that try: one for everything that ends by itself, and one for each limit that ends its
+ * guest. All of them side by side, by the ordinary client. While one lives it is looked at from
+ * outside.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "common/clock.h"
+#include "common/fd.h"
+#include "governor/rows.h"
+#include "governor/verify.h"
+
+#define TIME_MS	      120000 /* for all of it */
+#define MEASURE_USEC  USEC_PER_SEC
+#define LINGER_USEC   (2 * USEC_PER_SEC) /* for a pipe to close once nobody holds it */
+#define ARGUMENTS_MAX (VERIFY_CHECKS_MAX + 24)
+#define REPORT_MAX    65536
+#define NAME_TEXT_MAX 48
+
+static const struct {
+	const char *options[4];
+	bool looked_at; /* from outside, while it lives */
+} kinds[VERIFY_RUNS] = {
+	[RUN_MAIN] = { { NULL }, true },
+	[RUN_WALL] = { { "--memory=32M", "--time=2s" }, false },
+	[RUN_CPU_TIME] = { { "--memory=32M", "--time=30s", "--cpu-time=500ms" }, false },
+	[RUN_CPU] = { { "--memory=32M", "--time=30s", "--cpu=20%" }, true },
+	[RUN_MEMORY] = { { "--memory=16M", "--time=30s" }, false },
+	[RUN_PIDS] = { { "--memory=32M", "--time=30s", "--pids=16" }, false },
+	[RUN_TREE] = { { "--memory=32M", "--time=30s" }, false },
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void note_signal(int number)
+{
+	interrupted = number;
+}
+
+/* ---- starting ---- */
+
+static void name_of(const struct verify *v, enum verify_run run, char name[NAME_TEXT_MAX])
+{
+	snprintf(name, NAME_TEXT_MAX, "verify-%.16s-%d", v->prepared.nonce, (int)run);
+}
+
+struct arguments {
+	char *argv[ARGUMENTS_MAX];
+	size_t n;
+};
+
+static void argue(struct arguments *a, const char *before, const char *text)
+{
+	char *word = NULL;
+
+	if (a->n + 1 < ARGUMENTS_MAX && asprintf(&word, "%s%s", before, text) >= 0)
+		a->argv[a->n++] = word;
+}
+
+/* Each probe of this run, with what it is aimed at. */
+static void argue_probes(struct arguments *a, const struct verify *v, enum verify_run run)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		const struct verify_check *c = v->checks[i];
+		char *before = NULL;
+
+		if (c->run != run || c->no_probe)
+			continue;
+		if (c->aim == AIM_NONE)
+			argue(a, "", c->id);
+		else if (asprintf(&before, "%s=", c->id) >= 0)
+			argue(a, before, v->prepared.aim[c->aim]);
+		free(before);
+	}
+}
+
+static void make_arguments(struct arguments *a, const struct verify *v, enum verify_run run,
+			   int report)
+{
+	char name[NAME_TEXT_MAX], number[16];
+
+	name_of(v, run, name);
+	snprintf(number, sizeof(number), "%d", report);
+	argue(a, "", "harpe-gov");
+	argue(a, "", "run");
+	if (v->net)
+		argue(a, "--net=", v->net);
+	argue(a, "--name=", name);
+	argue(a, "--report=fd:", number);
+	argue(a, "--wait=", "30s");
+	for (size_t i = 0; i < ARRAY_SIZE(kinds[run].options) && kinds[run].options[i]; i++)
+		argue(a, "", kinds[run].options[i]);
+	argue(a, "--", "");
+	argue(a, "", HARPE_GOV_PROBE);
+	argue_probes(a, v, run);
+}
+
+/* In the child. A descriptor of the caller's stays open, for the guest not to have. */
+static void become_client(const struct verify *v, enum verify_run run, const int stdio[3])
+	__attribute__((noreturn));
+static void become_client(const struct verify *v, enum verify_run run, const int stdio[3])
+{
+	char variable[64];
+	char *envp[] = { (char *)"PATH=/usr/bin:/bin", variable, NULL };
+	struct arguments a = { .n = 0 };
+	int report = dup(v->runs[run].report), left = dup(v->runs[run].errors);
+
+	snprintf(variable, sizeof(variable), "HARPE_GOV_VERIFY=%s", v->prepared.nonce);
+	make_arguments(&a, v, run, report);
+	if (chdir(run == RUN_MAIN ? v->prepared.work : v->prepared.other) < 0 || left < 0)
+		_exit(125);
+	for (int i = 0; i < 3; i++)
+		if (dup2(stdio[i], i) < 0)
+			_exit(125);
+	execve("/proc/self/exe", a.argv, envp);
+	_exit(125);
+}
+
+static int start(struct verify *v, enum verify_run run, struct error *e)
+{
+	struct guest_run *g = &v->runs[run];
+	int in[2] = { -1, -1 }, out[2] = { -1, -1 };
+
+	g->report = memfd_create("report", MFD_CLOEXEC);
+	g->errors = memfd_create("errors", MFD_CLOEXEC);
+	if (g->report < 0 || g->errors < 0 || pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
+		return error_errno(e, -errno, "no pipes for a guest");
+	fcntl(out[0], F_SETFL, O_NONBLOCK);
+	g->in = in[1];
+	g->out = out[0];
+	g->client = fork();
+	if (g->client == 0)
+		become_client(v, run, (const int[]){ in[0], out[1], g->errors });
+	close(in[0]);
+	close(out[1]);
+	return g->client < 0 ? error_errno(e, -errno, "no process for a guest") : 0;
+}
+
+static void close_input(struct guest_run *g)
+{
+	close_fd(&g->in);
+	g->in = -1;
+}
+
+/* ---- looking at one that lives ---- */
+
+static void find_row(struct verify *v, enum verify_run run)
+{
+	_cleanup_(rows_free) struct rows rows = ROWS_NULL;
+	char name[NAME_TEXT_MAX];
+
+	name_of(v, run, name);
+	if (rows_ask(v->socket, &rows, NULL) < 0)
+		return;
+	for (size_t i = 0; i < rows.n; i++)
+		if (strcmp(rows.row[i].name, name) == 0)
+			v->runs[run].row = rows.row[i];
+}
+
+static int read_cgroup(const struct guest_run *g, const char *name, char *buf, size_t size)
+{
+	char path[2 * PATH_TEXT_MAX];
+
+	if (!g->row.id[0])
+		return -ENOENT;
+	snprintf(path, sizeof(path), "%s/%s", g->row.cgroup, name);
+	return (int)read_file_at(AT_FDCWD, path, buf, size);
+}
+
+static void compare_limit(struct verify *v, const char *name, uint64_t want, uint64_t have)
+{
+	if (have > want && !v->limits[0])
+		snprintf(v->limits, sizeof(v->limits), "%s is above what was asked for", name);
+}
+
+/* memory.max of the scope and pids.max of the guest, as the kernel has them. */
+static void look_at_limits(struct verify *v)
+{
+	const struct guest_run *g = &v->runs[RUN_MAIN];
+	char text[128];
+	uint64_t value;
+
+	v->limits_known = true;
+	if (read_cgroup(g, "memory.max", text, sizeof(text)) > 0 &&
+	    parse_u64_prefix(text, &value) == 0)
+		compare_limit(v, "memory.max", g->row.limits.value[LIMIT_MEMORY], value);
+	else
+		v->limits_known = false;
+	if (read_cgroup(g, "guest/pids.max", text, sizeof(text)) > 0 &&
+	    parse_u64_prefix(text, &value) == 0)
+		compare_limit(v, "pids.max", g->row.limits.value[LIMIT_PIDS], value);
+	else
+		v->limits_known = false;
+	if (read_cgroup(g, "cpu.max", text, sizeof(text)) <= 0)
+		v->limits_known = false;
+	else if (strncmp(text, "max", 3) == 0 && g->row.limits.value[LIMIT_CPU] != LIMIT_INFINITY)
+		snprintf(v->limits, sizeof(v->limits), "cpu.max is max");
+}
+
+static uint64_t cpu_usage(const struct guest_run *g)
+{
+	char text[2048];
+	uint64_t usage = 0;
+
+	if (read_cgroup(g, "cpu.stat", text, sizeof(text)) > 0)
+		keyed_u64(text, "usage_usec", &usage);
+	return usage;
+}
+
+/* Is a listener of the guest's reachable from the host? */
+static bool listener_answers(const struct prepared *p)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET,
+				   .sin_port = htons((uint16_t)atoi(p->aim[AIM_LISTEN])),
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	_cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct pollfd polled = { .fd = fd, .events = POLLOUT };
+	int error = ENOTCONN;
+	socklen_t size = sizeof(error);
+
+	if (fd < 0)
+		return false;
+	if (connect(fd, (struct sockaddr *)&sin, sizeof(sin)) == 0)
+		return true;
+	return errno == EINPROGRESS && poll(&polled, 1, 500) > 0 &&
+	       getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+}
+
+static bool any_left_shared(const struct prepared *p)
+{
+	_cleanup_free_ char *paths = strdup(p->aim[AIM_LEFT]);
+	char *at = paths;
+	bool found = false;
+
+	for (char *path; (path = strsep(&at, ","));)
+		found |= access(path, F_OK) == 0;
+	return found;
+}
+
+static void look_at_main(struct verify *v)
+{
+	const struct prepared *p = &v->prepared;
+
+	if (v->runs[RUN_MAIN].row.id[0])
+		look_at_limits(v);
+	v->made_shared = shmget(p->key + 1, 0, 0) >= 0;
+	v->left_shared = any_left_shared(p);
+	v->listener_answered = listener_answers(p);
+}
+
+/* ---- hearing ---- */
+
+struct hearing {
+	struct verify *v;
+	enum verify_run run;
+};
+
+static void let_go_on(struct guest_run *g)
+{
+	if (g->in >= 0 && write(g->in, "g", 1) != 1)
+		close_input(g);
+}
+
+static bool is_probe_of(const struct verify *v, int check, enum verify_run run)
+{
+	return check >= 0 && v->checks[check]->run == run && !v->checks[check]->no_probe;
+}
+
+static void show_progress(const struct verify *v, const char *id)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < v->n; i++)
+		n += v->said[i].n > 0;
+	if (v->progress)
+		fprintf(stderr, "\r%zu of %zu  %-32.32s", n, v->n, id);
+}
+
+static void take_line(void *userdata, char *line)
+{
+	struct hearing *h = userdata;
+	struct verify *v = h->v;
+	struct guest_run *g = &v->runs[h->run];
+	int check;
+
+	if (strcmp(line, "ready\t\t") == 0 && !g->ready) {
+		g->ready = true;
+		g->ready_usec = clock_usec(CLOCK_MONOTONIC);
+		if (kinds[h->run].looked_at)
+			find_row(v, h->run);
+		let_go_on(g);
+		return;
+	}
+	if (strcmp(line, "end\t\t") == 0 && !g->over) {
+		g->over = true;
+		if (h->run == RUN_MAIN)
+			look_at_main(v);
+		close_input(g);
+		return;
+	}
+	check = said_add(line, v->ids, v->n, v->said);
+	if (!is_probe_of(v, check, h->run))
+		return;
+	if (!g->begun_usec)
+		g->begun_usec = clock_usec(CLOCK_MONOTONIC);
+	show_progress(v, v->ids[check]);
+}
+
+static void hear(struct verify *v, enum verify_run run)
+{
+	struct guest_run *g = &v->runs[run];
+	struct hearing h = { v, run };
+	char data[4096];
+	ssize_t n;
+
+	while ((n = read(g->out, data, sizeof(data))) > 0)
+		said_feed(&g->lines, data, (size_t)n, take_line, &h);
+	if (n == 0) {
+		close_fd(&g->out);
+		g->out = -1;
+	}
+}
+
+/* ---- the end of one ---- */
+
+static int64_t number_in(const json_t *object, const char *name)
+{
+	const json_t *value = json_object_get(object, name);
+
+	return json_is_integer(value) ? json_integer_value(value) : -1;
+}
+
+static void read_report(struct guest_run *g)
+{
+	static char text[REPORT_MAX];
+	ssize_t n = pread(g->report, text, sizeof(text), 0);
+	json_t *root = json_loadb(text, n > 0 ? (size_t)n : 0, 0, NULL);
+	const json_t *drops = json_object_get(root, "drops");
+	const char *ended = json_string_value(json_object_get(root, "ended"));
+
+	snprintf(g->ended_by, sizeof(g->ended_by), "%s", ended ?: "");
+	g->drops_uid = number_in(drops, "uid");
+	g->drops_slice = number_in(drops, "slice");
+	g->unroutable = number_in(drops, "unroutable");
+	json_decref(root);
+}
+
+static void reap(struct guest_run *g)
+{
+	if (g->client <= 0 || waitpid(g->client, &g->status, WNOHANG) != g->client)
+		return;
+	g->client = 0;
+	g->ended = true;
+	g->ended_usec = clock_usec(CLOCK_MONOTONIC);
+	close_input(g);
+	read_report(g);
+}
+
+/* How much CPU time it gets in a second. */
+static void measure(struct verify *v)
+{
+	static uint64_t since, before;
+	struct guest_run *g = &v->runs[RUN_CPU];
+	uint64_t now = clock_usec(CLOCK_MONOTONIC);
+
+	if (!g->begun_usec || g->client <= 0 || v->cpu_wall_usec)
+		return;
+	if (!since) {
+		since = now;
+		before = cpu_usage(g);
+	} else if (now - since >= MEASURE_USEC) {
+		v->cpu_used_usec = cpu_usage(g) - before;
+		v->cpu_wall_usec = clock_usec(CLOCK_MONOTONIC) - since;
+		kill(g->client, SIGKILL);
+	}
+}
+
+/* Nothing more is to be heard of it. */
+static bool is_done(struct guest_run *g)
+{
+	if (!g->ended)
+		return false;
+	if (g->out < 0)
+		return true;
+	if (clock_usec(CLOCK_MONOTONIC) - g->ended_usec < LINGER_USEC)
+		return false;
+	g->lingered = true;
+	return true;
+}
+
+/* ---- all ---- */
+
+static bool serve(struct verify *v)
+{
+	struct pollfd polled[VERIFY_RUNS];
+	bool done = true;
+
+	for (int i = 0; i < VERIFY_RUNS; i++)
+		polled[i] = (struct pollfd){ .fd = v->runs[i].out, .events = POLLIN };
+	poll(polled, VERIFY_RUNS, 20);
+	for (int i = 0; i < VERIFY_RUNS; i++) {
+		if (v->runs[i].out >= 0)
+			hear(v, (enum verify_run)i);
+		reap(&v->runs[i]);
+		done &= is_done(&v->runs[i]);
+	}
+	measure(v);
+	prepared_hear(&v->prepared);
+	return done;
+}
+
+static void catch_signals(void)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	struct sigaction act = { .sa_handler = note_signal };
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		sigaction(numbers[i], &act, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static void end_all(struct verify *v)
+{
+	for (int i = 0; i < VERIFY_RUNS; i++) {
+		struct guest_run *g = &v->runs[i];
+
+		if (g->client > 0 && kill(g->client, SIGKILL) == 0)
+			waitpid(g->client, &g->status, 0);
+		close_fd(&g->in);
+		close_fd(&g->out);
+		close_fd(&g->report);
+	}
+	if (v->progress)
+		fprintf(stderr, "\r%48s\r", "");
+}
+
+/* What is left of the main guest, now that its client has ended. */
+static void look_for_leftovers(struct verify *v)
+{
+	const struct guest_run *g = &v->runs[RUN_MAIN];
+
+	if (g->row.id[0] && access(g->row.cgroup, F_OK) == 0)
+		snprintf(v->left, sizeof(v->left), "%.120s is still there", g->row.cgroup);
+}
+
+static void look_at_log(struct verify *v)
+{
+	char text[256];
+
+	v->log_written = read_file_at(AT_FDCWD, v->prepared.aim[AIM_LOG], text, sizeof(text)) > 0 &&
+			 strstr(text, "\n{\"tool\": \"harpe-gov-verify\"}");
+}
+
+int verify_run_all(struct verify *v, struct error *e)
+{
+	uint64_t deadline = clock_usec(CLOCK_MONOTONIC) + UINT64_C(1000) * TIME_MS;
+	int r = 0;
+
+	catch_signals();
+	for (int i = 0; i < VERIFY_RUNS; i++)
+		v->runs[i] = (struct guest_run){ .in = -1, .out = -1, .report = -1, .errors = -1 };
+	for (int i = 0; i < VERIFY_RUNS && r == 0; i++)
+		r = start(v, (enum verify_run)i, e);
+	while (r == 0 && !serve(v)) {
+		if (interrupted)
+			r = error_set(e, -EINTR, "stopped by a signal");
+		else if (clock_usec(CLOCK_MONOTONIC) > deadline)
+			break;
+	}
+	look_for_leftovers(v);
+	look_at_log(v);
+	end_all(v);
+	return r;
+}
