@@ -146,6 +146,7 @@ FLUSHES = (
     "! nft add table inet harpe_gov '{ flags dormant; }'",
 )
 RELOADS = ("firewall-cmd --reload",)
+DOCKER = ("iptables-nft -F && iptables-nft -t nat -F", "systemctl restart docker.service")
 HAND_MADE = """
 table inet by_hand {
 	set s { type ipv4_addr; flags interval; elements = { 198.51.100.0/24 } }
@@ -212,6 +213,39 @@ def test_neighbours():
         expect_equal((came(far), others()), ([], before), "20 runs")
         with sending_guest() as (row, _, _):
             assert_survives(far, row, RELOADS)
+
+
+@contextlib.contextmanager
+def docker():
+    """Docker's own daemons, and its rules by iptables-nft."""
+    sh("systemctl start docker.service")
+    try:
+        wait_until(lambda: "chain DOCKER" in sh("nft list ruleset"), 60, "Docker has its chains")
+        yield
+    finally:
+        sh("systemctl stop docker.service docker.socket containerd.service; nft flush ruleset; "
+           "ip link delete docker0; sysctl -q -w net.ipv4.ip_forward=0")
+
+
+def test_docker():
+    """Docker starts its table anew beside us; it and all others stay as they are over reload and restart
+    of the daemon and 5 runs, and nothing of theirs is bad for the audit."""
+    with docker(), cable() as far, stray():
+        sh(["nft", "-f", "-"], input=HAND_MADE)
+        before = others()
+        for verb in "reload", "restart":
+            sh(f"systemctl {verb} harpe-gov.service")
+            expect_equal((came(far), others()), ([], before), verb)
+        wait_ready()
+        with agent_directory() as d:
+            for p in [start_run("--", "true", cwd=d) for _ in range(5)]:
+                r = Result(p)
+                expect_equal(r.status, 0, r)
+        expect_equal((came(far), others()), ([], before), "5 runs")
+        by_hand = sh("nft -a -s list table inet by_hand")
+        with sending_guest() as (row, _, _):
+            assert_survives(far, row, DOCKER)
+        expect_equal(sh("nft -a -s list table inet by_hand"), by_hand)
 
 
 # ---- writing while others write ----
