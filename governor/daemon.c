@@ -104,8 +104,8 @@ static int set_up_firewall(struct daemon *d, int passed_fd, struct error *e)
 	mark_owned();
 	if (r == 0)
 		r = firewall_load(d->firewall, &d->policy, true, e);
-	if (r == 0 && firewall_persists(d->firewall))
-		unlink(OWNED_FILE);
+	if (r == 0 ? firewall_persists(d->firewall) : passed_fd < 0)
+		unlink(OWNED_FILE); /* it stays, or is not ours */
 	if (r == 0 && passed_fd < 0)
 		r = store_firewall(d, e);
 	return r;
