@@ -145,7 +145,13 @@ FLUSHES = (
     "! nft flush chain inet harpe_gov output",
     "! nft add table inet harpe_gov '{ flags dormant; }'",
 )
-RELOADS = ("firewall-cmd --reload",)
+RELOADS = (
+    "firewall-cmd --reload",
+    # Takes longer under emulation than D-Bus waits for an answer (25 s): firewall-cmd fails with 254
+    # then, and firewalld goes on.
+    "firewall-cmd --complete-reload 2>&1 | grep -E '^success|Did not receive a reply' && "
+    "until firewall-cmd -q --state; do sleep 1; done",
+)
 DOCKER = ("iptables-nft -F && iptables-nft -t nat -F", "systemctl restart docker.service")
 HAND_MADE = """
 table inet by_hand {
