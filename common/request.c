@@ -21,6 +21,9 @@ _Static_assert(GUEST_RLIMITS == RLIM_NLIMITS, "the wire format carries every res
 _Static_assert(sizeof(rlim_t) == sizeof(uint64_t), "rlim_t is a wire format");
 
 #define REQUEST(attr, kind, member) WIRE_FIELD(attr, kind, struct request, member)
+#define VIEW_ITEM(i)                                                                               \
+	REQUEST(32 + 2 * (i), WIRE_U32, view[i].kind),                                             \
+		REQUEST(33 + 2 * (i), WIRE_STRING, view[i].text)
 
 const struct wire_field request_fields[] = {
 	REQUEST(1, WIRE_U64, limits.value[LIMIT_MEMORY]),
@@ -41,7 +44,27 @@ const struct wire_field request_fields[] = {
 	REQUEST(16, WIRE_U64, limits.value[LIMIT_IO_READ]),
 	REQUEST(17, WIRE_U64, limits.value[LIMIT_IO_WRITE]),
 	REQUEST(18, WIRE_STRING, net),
+	REQUEST(19, WIRE_U32, with_parent),
+	REQUEST(20, WIRE_U64, tmp_bytes),
+	VIEW_ITEM(0),
+	VIEW_ITEM(1),
+	VIEW_ITEM(2),
+	VIEW_ITEM(3),
+	VIEW_ITEM(4),
+	VIEW_ITEM(5),
+	VIEW_ITEM(6),
+	VIEW_ITEM(7),
+	VIEW_ITEM(8),
+	VIEW_ITEM(9),
+	VIEW_ITEM(10),
+	VIEW_ITEM(11),
+	VIEW_ITEM(12),
+	VIEW_ITEM(13),
+	VIEW_ITEM(14),
+	VIEW_ITEM(15),
 };
+_Static_assert(VIEW_ITEMS_MAX == 16, "each item of the view has its fields");
+_Static_assert(RUN_FD_COUNT + 1 + VIEW_ITEMS_MAX <= WIRE_FDS_MAX, "all descriptors fit");
 const size_t request_n_fields = ARRAY_SIZE(request_fields);
 
 #define EXPLANATION(attr, kind, member) WIRE_FIELD(attr, kind, struct explanation, member)
@@ -108,6 +131,7 @@ void request_clear(struct request *q)
 {
 	*q = (struct request){};
 	limits_clear(&q->limits);
+	q->tmp_bytes = LIMIT_UNSET;
 }
 
 int name_valid(const char *name)
@@ -126,6 +150,67 @@ int profile_name_valid(const char *name)
 	return len > 0 && len <= PROFILE_NAME_MAX && name[len] == '\0';
 }
 
+int entry_name_valid(const char *name)
+{
+	return name[0] && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+int path_is_plain(const char *path)
+{
+	while (path[0] == '/') {
+		size_t len = strcspn(path + 1, "/");
+
+		if (len == 0 || (len <= 2 && strncmp(path + 1, "..", len) == 0))
+			return 0;
+		path += 1 + len;
+		if (!path[0])
+			return 1;
+	}
+	return 0;
+}
+
+int view_kind_has_fd(uint32_t kind)
+{
+	return kind == VIEW_RO || kind == VIEW_RW;
+}
+
+size_t request_n_fds(const struct request *q)
+{
+	size_t n = RUN_FD_COUNT + (q->with_parent != 0);
+
+	for (size_t i = 0; i < VIEW_ITEMS_MAX; i++)
+		n += view_kind_has_fd(q->view[i].kind) ? 1 : 0;
+	return n;
+}
+
+static int view_text_valid(uint32_t kind, const char *text)
+{
+	if (kind == VIEW_NONE)
+		return !text[0];
+	if (kind == VIEW_PIN || kind == VIEW_PIN_RO)
+		return entry_name_valid(text);
+	return path_is_plain(text) || (view_kind_has_fd(kind) && !text[0]);
+}
+
+static int check_view(const struct request *q, struct error *e)
+{
+	int ended = 0, has_rw = 0;
+
+	for (size_t i = 0; i < VIEW_ITEMS_MAX; i++) {
+		const struct view_item *item = &q->view[i];
+
+		if (item->kind >= VIEW_KIND_COUNT || (ended && item->kind != VIEW_NONE) ||
+		    !view_text_valid(item->kind, item->text))
+			return error_set(e, -EINVAL, "item %zu of the view is not valid", i);
+		ended = item->kind == VIEW_NONE;
+		has_rw |= item->kind == VIEW_RW;
+		if ((item->kind == VIEW_PIN || item->kind == VIEW_PIN_RO) && !has_rw)
+			return error_set(e, -EINVAL, "--pin %s: there is no --rw in front of it",
+					 item->text);
+	}
+	return 0;
+}
+
 int request_check(const struct request *q, struct error *e)
 {
 	if (q->name[0] && !name_valid(q->name))
@@ -140,7 +225,9 @@ int request_check(const struct request *q, struct error *e)
 		return error_set(e, -EINVAL, "the umask %#o is not valid", q->umask);
 	if (q->terminals >= 1u << 3)
 		return error_set(e, -EINVAL, "there are only three standard streams");
-	return 0;
+	if (q->with_parent > 1)
+		return error_set(e, -EINVAL, "there is only one parent");
+	return check_view(q, e);
 }
 
 void command_text(char *const argv[], char text[COMMAND_TEXT_MAX + 1])

@@ -21,17 +21,39 @@
 #define PATH_TEXT_MAX	     512	/* bytes of a cgroup's path */
 #define GUEST_RLIMITS	     16		/* RLIM_NLIMITS, fixed here because it is a wire format */
 
-/* Descriptors of WIRE_RUN, in this order. */
+/* Descriptors of WIRE_RUN, in this order. Behind them, when with_parent is set, a pidfd: the guest
+ * ends with that process. Then one O_PATH descriptor for each VIEW_RO and VIEW_RW, in their order.
+ */
 enum run_fd {
 	RUN_FD_STRINGS, /* memfd, fully sealed: see strings_pack() */
 	RUN_FD_CWD,	/* O_PATH | O_DIRECTORY */
 	RUN_FD_STDIN,
 	RUN_FD_STDOUT,
 	RUN_FD_STDERR,
-	RUN_FD_MNTNS,		      /* /proc/self/ns/mnt */
-	RUN_FD_COUNT,		      /* these are always there */
-	RUN_FD_PARENT = RUN_FD_COUNT, /* a pidfd: the guest ends with that process */
-	RUN_FD_MAX,
+	RUN_FD_MNTNS, /* /proc/self/ns/mnt */
+	RUN_FD_COUNT,
+};
+
+/* What the guest is to see of the file systems besides what everybody's does, in the order of the
+ * command line. */
+enum view_kind {
+	VIEW_NONE,
+	VIEW_RO,  /* read-only, with what is mounted below; has a descriptor */
+	VIEW_RW,  /* a directory of the caller's, as the guest's own; has a descriptor */
+	VIEW_PIN, /* an entry of the VIEW_RW in front of it, neither to be removed nor replaced */
+	VIEW_PIN_RO, /* nor to be changed */
+	VIEW_HIDE,   /* a path of the view that is to be empty */
+	VIEW_KIND_COUNT,
+};
+
+#define VIEW_ITEMS_MAX 16
+#define VIEW_TEXT_MAX  255
+
+struct view_item {
+	uint32_t kind;
+	/* VIEW_PIN: the entry's name. VIEW_HIDE: the path. With a descriptor: the absolute path as
+	 * the caller wrote it, which may lead through symbolic links, or "". */
+	char text[VIEW_TEXT_MAX + 1];
 };
 
 /* What the guest's terminal is to be like: as the caller's. */
@@ -51,6 +73,9 @@ struct request {
 	struct rlimit rlimits[GUEST_RLIMITS]; /* the caller's own, as of getrlimit(2) */
 	uint32_t terminals; /* bit N: stream N is to be the guest's terminal; what came is unused */
 	struct terminal_look terminal;
+	uint32_t with_parent; /* 0 or 1: a pidfd came along */
+	uint64_t tmp_bytes;   /* of each private directory; LIMIT_UNSET: as memory */
+	struct view_item view[VIEW_ITEMS_MAX]; /* those that are not VIEW_NONE first */
 	/* WIRE_KILL */
 	char target[GUEST_NAME_MAX + 1]; /* id or name; "" = all of the caller's guests */
 };
@@ -141,8 +166,20 @@ void request_clear(struct request *q);
  */
 int request_check(const struct request *q, struct error *e);
 
+/* How many descriptors a WIRE_RUN of this request has. */
+size_t request_n_fds(const struct request *q);
+
+/* Does an item of this kind have a descriptor? */
+int view_kind_has_fd(uint32_t kind);
+
 /* A guest's name: 1 to GUEST_NAME_MAX of [A-Za-z0-9._-], not starting with "-" or ".". */
 int name_valid(const char *name);
+
+/* The name of an entry of a directory: no "/", not "." or "..". */
+int entry_name_valid(const char *name);
+
+/* An absolute path without empty, "." and ".." parts; not "/". */
+int path_is_plain(const char *path);
 
 /* A network profile's name: 1 to PROFILE_NAME_MAX of [a-z0-9], as it is part of a slice's. */
 int profile_name_valid(const char *name);

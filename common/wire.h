@@ -80,7 +80,7 @@ int wire_decode(const struct wire_field *fields, size_t n_fields, const void *bu
 		void *object, struct error *e);
 
 /* Sends one message with up to WIRE_FDS_MAX descriptors. 0 or negative errno. */
-#define WIRE_FDS_MAX 8
+#define WIRE_FDS_MAX 24
 int wire_send(int sock, const void *buf, size_t len, const int *fds, size_t n_fds);
 
 /* Receives one message. Descriptors are O_CLOEXEC and owned by the caller; *ret_n_fds of them.

@@ -101,6 +101,7 @@ static void grant(struct run *r)
 	memcpy(m.grant.profile, r->slice->profile, sizeof(m.grant.profile));
 	m.grant.own_network = r->slice->own_network;
 	m.grant.filter = r->slice->filter;
+	m.grant.resolver = r->slice->resolver;
 	memcpy(m.grant.scope, r->path, sizeof(m.grant.scope));
 	m.grant.uid = r->uid;
 	m.grant.caller_uid = r->caller.uid;

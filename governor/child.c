@@ -13,9 +13,9 @@
 #include "governor/confine.h"
 #include "governor/network.h"
 
-/* Where descriptors are while the guest is being made: the first three are the guest's, the rest
- * close at exec. */
-enum { CONTROL_FD = 3, STRINGS_FD, CWD_FD, TREE_FD, DEVPTS_FD, FIRST_FREE };
+/* Descriptors while the guest is being made: the first three are the guest's, the rest close at
+ * exec. */
+enum { STDIO_FDS = 3, FDS_MAX = STDIO_FDS + 4 + VIEW_ITEMS_MAX + 1 };
 
 #define EXIT_CANNOT_RUN 126 /* as a shell: found, not runnable */
 #define EXIT_NOT_FOUND	127
@@ -47,39 +47,51 @@ static int raise_fd(int fd, struct error *e)
 				   : high;
 }
 
-static int place_fd(int fd, int number, struct error *e)
+static int place_fd(int *fd, int number, struct error *e)
 {
-	if (fd < 0)
+	if (*fd < 0)
 		close(number);
-	else if (dup3(fd, number, number < CONTROL_FD ? 0 : O_CLOEXEC) < 0)
+	else if (dup3(*fd, number, number < STDIO_FDS ? 0 : O_CLOEXEC) < 0)
 		return error_errno(e, -errno, "descriptor %d cannot be placed", number);
+	else
+		*fd = number;
 	return 0;
+}
+
+/* Where the descriptors are that stay, in the order of their new numbers. */
+static int list_descriptors(struct child_plan *plan, int *list[FDS_MAX])
+{
+	struct handed *h = plan->view.handed;
+	int n = 0;
+
+	for (int i = 0; i < STDIO_FDS; i++)
+		list[n++] = &plan->stdio[i];
+	list[n++] = &plan->control;
+	list[n++] = &plan->strings_fd;
+	list[n++] = &plan->terminal->mount;
+	list[n++] = &h->cwd;
+	for (size_t i = 0; i < h->n_trees; i++)
+		list[n++] = &h->trees[i].tree;
+	return n;
 }
 
 /* First of all, and before the caller's limit on their number: nothing of the supervisor's stays.
  */
-static int arrange_descriptors(const struct child_plan *plan, struct error *e)
+static int arrange_descriptors(struct child_plan *plan, struct error *e)
 {
-	int fds[FIRST_FREE] = { plan->stdio[0],
-				plan->stdio[1],
-				plan->stdio[2],
-				[CONTROL_FD] = plan->control,
-				[STRINGS_FD] = plan->strings_fd,
-				[CWD_FD] = plan->cwd->fd,
-				[TREE_FD] = plan->cwd->tree,
-				[DEVPTS_FD] = plan->terminal->mount };
+	int *list[FDS_MAX], n = list_descriptors(plan, list);
 
-	for (int i = 0; i < FIRST_FREE; i++) {
-		int high = raise_fd(fds[i], e);
+	for (int i = 0; i < n; i++) {
+		int high = raise_fd(*list[i], e);
 
-		if (high < 0 && fds[i] >= 0)
+		if (high < 0 && *list[i] >= 0)
 			return high;
-		fds[i] = high;
+		*list[i] = high;
 	}
-	for (int i = 0; i < FIRST_FREE; i++)
-		if (place_fd(fds[i], i, e) < 0)
+	for (int i = 0; i < n; i++)
+		if (place_fd(list[i], i, e) < 0)
 			return -EBADF;
-	if (close_range(FIRST_FREE, ~0U, 0) < 0)
+	if (close_range((unsigned int)n, ~0U, 0) < 0)
 		return error_errno(e, -errno, "descriptors cannot be closed");
 	return 0;
 }
@@ -89,7 +101,7 @@ static int terminal_stream(const struct child_plan *plan)
 {
 	int i = 0;
 
-	while (plan->stdio[i] != plan->terminal->slave)
+	while (!(plan->terminals & 1u << i))
 		i++;
 	return i;
 }
@@ -99,33 +111,30 @@ static int terminal_stream(const struct child_plan *plan)
  * The working directory as the guest. */
 static int become_guest(const struct child_plan *plan, struct error *e)
 {
-	struct view_cwd cwd = *plan->cwd;
 	int r = confine_reset_process(e);
 
 	if (r == 0)
 		r = confine_scopes(e);
-	cwd.fd = CWD_FD;
-	cwd.tree = cwd.tree < 0 ? -1 : TREE_FD;
 	if (r == 0 && plan->own_network)
 		r = network_loopback_up(e);
 	if (r == 0)
-		r = view_build(&cwd, plan->tmp_bytes, e);
-	if (r == 0 && plan->terminal->slave >= 0)
-		r = terminal_enter(DEVPTS_FD, terminal_stream(plan), e);
+		r = view_build(&plan->view, e);
+	if (r == 0 && plan->terminals)
+		r = terminal_enter(plan->terminal->mount, terminal_stream(plan), e);
 	umask(plan->umask_bits & 0777);
 	if (r == 0)
-		r = confine_rlimits(plan->rlimits, plan->tmp_bytes, e);
+		r = confine_rlimits(plan->rlimits, plan->file_bytes, e);
 	if (r == 0)
 		r = confine_syscalls(plan->filter, e);
 	if (r == 0)
 		r = confine_identity(plan->uid, e);
-	return r == 0 ? view_enter_cwd(&cwd, e) : r;
+	return r == 0 ? view_enter_cwd(plan->view.handed, e) : r;
 }
 
 /* The arguments come from the caller: only now, as the guest, are they looked at. */
-static int unpack(char ***ret_argv, char ***ret_envp, struct error *e)
+static int unpack(int fd, char ***ret_argv, char ***ret_envp, struct error *e)
 {
-	int r = strings_unpack(STRINGS_FD, ret_argv, ret_envp);
+	int r = strings_unpack(fd, ret_argv, ret_envp);
 
 	if (r == 0 && !(*ret_argv)[0])
 		r = -EINVAL;
@@ -167,8 +176,8 @@ static void explain_exec(const char *command, int error_number, struct error *e)
 		error_errno(e, -error_number, "%s: cannot be run", command);
 }
 
-static void run_command(char **argv, char **envp) __attribute__((noreturn));
-static void run_command(char **argv, char **envp)
+static void run_command(int control, char **argv, char **envp) __attribute__((noreturn));
+static void run_command(int control, char **argv, char **envp)
 {
 	struct error e = ERROR_NULL;
 	int error_number;
@@ -177,21 +186,20 @@ static void run_command(char **argv, char **envp)
 	execvp(argv[0], argv);
 	error_number = errno;
 	explain_exec(argv[0], error_number, &e);
-	fail(CONTROL_FD, CHILD_EXEC_FAILED,
-	     error_number == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN, &e);
+	fail(control, CHILD_EXEC_FAILED, error_number == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN,
+	     &e);
 }
 
-void child_main(const struct child_plan *plan)
+void child_main(struct child_plan *plan)
 {
 	struct error e = ERROR_NULL;
 	char **argv, **envp, go = 0;
 
-	if (arrange_descriptors(plan, &e) < 0)
+	if (arrange_descriptors(plan, &e) < 0 || become_guest(plan, &e) < 0 ||
+	    unpack(plan->strings_fd, &argv, &envp, &e) < 0)
 		fail(plan->control, CHILD_FAILED, 0, &e);
-	if (become_guest(plan, &e) < 0 || unpack(&argv, &envp, &e) < 0)
-		fail(CONTROL_FD, CHILD_FAILED, 0, &e);
-	send_message(CONTROL_FD, CHILD_READY, 0, NULL);
-	if (recv(CONTROL_FD, &go, 1, 0) != 1 || go != CHILD_GO)
+	send_message(plan->control, CHILD_READY, 0, NULL);
+	if (recv(plan->control, &go, 1, 0) != 1 || go != CHILD_GO)
 		_exit(1);
-	run_command(argv, envp);
+	run_command(plan->control, argv, envp);
 }

@@ -33,14 +33,15 @@ struct child_plan {
 	uint32_t umask_bits;
 	const struct rlimit *rlimits;
 	const struct sock_fprog *filter;
-	const struct view_cwd *cwd;
-	uint64_t tmp_bytes;
+	struct view_plan view; /* its descriptors included */
+	uint64_t file_bytes;   /* the size of one file, when the caller has no limit of its own */
 	int strings_fd;
 	int stdio[3];
-	const struct terminal *terminal; /* TERMINAL_NULL: none */
-	bool own_network;		 /* it was made in a network namespace of its own */
-	int control;			 /* the child's end of the control socket */
+	struct terminal *terminal; /* TERMINAL_NULL: none */
+	uint32_t terminals;	   /* bit N: stream N is it */
+	bool own_network;	   /* it was made in a network namespace of its own */
+	int control;		   /* the child's end of the control socket */
 };
 
-/* Never returns. */
-void child_main(const struct child_plan *plan) __attribute__((noreturn));
+/* Never returns. Descriptors get new numbers, in what @plan points to as well. */
+void child_main(struct child_plan *plan) __attribute__((noreturn));

@@ -204,6 +204,45 @@ static int set_profile(struct parser *p, char *to, const char *value)
 	return 0;
 }
 
+static int add_path(struct parser *p, enum key_kind kind, struct view_paths *to, const char *path)
+{
+	const char *own = kind == KEY_SHOW ? view_own_place(path) : NULL;
+	char buf[72];
+
+	if (to->n == VIEW_PATHS_MAX)
+		return error_set(&p->error, -E2BIG, "more than %d paths", VIEW_PATHS_MAX);
+	if (!path_is_plain(path))
+		return error_set(&p->error, -EINVAL,
+				 "\"%s\" is no absolute path without empty, \".\" and \"..\" parts",
+				 shown(path, buf));
+	if (own)
+		return error_set(&p->error, -EINVAL, "%s: every guest has a %s of its own",
+				 shown(path, buf), own);
+	strcpy(to->path[to->n++], path);
+	return 0;
+}
+
+/* Separated by blanks. */
+static int set_paths(struct parser *p, enum key_kind kind, struct view_paths *to, const char *value)
+{
+	to->n = 0;
+	for (const char *at = value + strspn(value, " \t"); *at; at += strspn(at, " \t")) {
+		size_t len = strcspn(at, " \t");
+		char path[VIEW_PATH_MAX];
+		int r;
+
+		if (len >= sizeof(path))
+			return error_set(&p->error, -E2BIG, "a path of more than %d bytes",
+					 VIEW_PATH_MAX - 1);
+		snprintf(path, sizeof(path), "%.*s", (int)len, at);
+		r = add_path(p, kind, to, path);
+		if (r < 0)
+			return r;
+		at += len;
+	}
+	return to->n > 0 ? 0 : error_set(&p->error, -EINVAL, "names nothing");
+}
+
 static int set_choice(struct parser *p, const struct key *key, uint32_t *to, const char *value)
 {
 	char buf[72], list[64] = "";
@@ -253,6 +292,9 @@ static int set_value(struct parser *p, const struct key *key, void *to, const ch
 		return set_choice(p, key, to, value);
 	case KEY_ALLOW:
 		return add_entry(p, to, value);
+	case KEY_SHOW:
+	case KEY_HIDE:
+		return set_paths(p, key->kind, to, value);
 	case KEY_LIMIT:
 		break;
 	}

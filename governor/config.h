@@ -14,6 +14,7 @@
 
 #include "common/limits.h"
 #include "governor/profile.h"
+#include "governor/view_base.h"
 
 #define CONFIG_PATH "/etc/harpe-gov/harpe-gov.conf" /* drop-ins: CONFIG_PATH.d/NAME.conf */
 
@@ -22,7 +23,7 @@
 #define ACCESS_NAME_MAX	    32
 #define ACCESS_MEMBERS_MAX  32
 
-#define CONFIG_PLAIN_SECTIONS 3 /* [pool], [defaults], [ceiling] */
+#define CONFIG_PLAIN_SECTIONS 4 /* [pool], [defaults], [ceiling], [view] */
 #define CONFIG_PROFILES_MAX   (64 + PROFILE_BUILT_IN)
 #define CONFIG_SECTIONS_MAX   (CONFIG_PLAIN_SECTIONS + ACCESS_SECTIONS_MAX + CONFIG_PROFILES_MAX)
 #define CONFIG_KEYS_MAX	      16
@@ -55,6 +56,7 @@ struct config {
 	struct limits defaults;		/* [defaults]: for what a run does not name */
 	char net[PROFILE_NAME_MAX + 1]; /* [defaults]: the network profile */
 	struct limits ceiling;		/* [ceiling]: what a run may ask for at most */
+	struct view_paths view_ro, view_hide;	   /* [view] */
 	struct access access[ACCESS_SECTIONS_MAX]; /* [0] is [access]; the first that fits wins */
 	uint32_t n_access;
 	struct profile profiles[CONFIG_PROFILES_MAX]; /* the built-in ones first */

@@ -50,6 +50,10 @@ static const struct key default_keys[] = {
 	{ .name = "net", .kind = KEY_PROFILE, .offset = offsetof(struct config, net) },
 };
 static const struct key ceiling_keys[] = { LIMIT_KEYS(struct config, ceiling) };
+static const struct key view_keys[] = {
+	{ .name = "ro", .kind = KEY_SHOW, .offset = offsetof(struct config, view_ro) },
+	{ .name = "hide", .kind = KEY_HIDE, .offset = offsetof(struct config, view_hide) },
+};
 static const struct key access_keys[] = {
 	{ .name = "max-guests",
 	  .kind = KEY_NUMBER,
@@ -97,6 +101,7 @@ static const struct section sections[] = {
 	[SLOT_POOL] = { "pool", pool_keys, ARRAY_SIZE(pool_keys) },
 	[SLOT_DEFAULTS] = { "defaults", default_keys, ARRAY_SIZE(default_keys) },
 	[SLOT_CEILING] = { "ceiling", ceiling_keys, ARRAY_SIZE(ceiling_keys) },
+	[SLOT_VIEW] = { "view", view_keys, ARRAY_SIZE(view_keys) },
 	[SLOT_ACCESS] = { "access", access_keys, ARRAY_SIZE(access_keys) },
 };
 static const struct section profile_section = { "profile", profile_keys, ARRAY_SIZE(profile_keys) };

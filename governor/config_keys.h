@@ -16,6 +16,8 @@ enum key_kind {
 	KEY_PROFILE,  /* char[PROFILE_NAME_MAX + 1] */
 	KEY_PROFILES, /* struct members */
 	KEY_ALLOW,    /* struct profile: every line adds one */
+	KEY_SHOW,     /* struct view_paths, that can be shown to guests */
+	KEY_HIDE,     /* struct view_paths */
 };
 
 struct key {
@@ -36,7 +38,7 @@ struct section {
 
 /* Every section has a slot, its place in config->origin: the plain ones, then those of accesses,
  * then those of profiles. */
-enum { SLOT_POOL, SLOT_DEFAULTS, SLOT_CEILING, SLOT_ACCESS };
+enum { SLOT_POOL, SLOT_DEFAULTS, SLOT_CEILING, SLOT_VIEW, SLOT_ACCESS };
 #define UID_CEILING UINT32_C(0xFFFF0000) /* of all that the pool may have */
 
 #define SLOT_PROFILE (SLOT_ACCESS + ACCESS_SECTIONS_MAX)

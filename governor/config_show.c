@@ -62,6 +62,7 @@ static void print_exact(enum unit_kind kind, uint64_t n, FILE *to)
 static void print_value(const struct key *key, const void *at, FILE *to)
 {
 	const struct members *m = at;
+	const struct view_paths *paths = at;
 
 	switch (key->kind) {
 	case KEY_PROFILE:
@@ -84,6 +85,11 @@ static void print_value(const struct key *key, const void *at, FILE *to)
 	case KEY_CHOICE:
 		fputs(key->choices[*(const uint32_t *)at], to);
 		break;
+	case KEY_SHOW:
+	case KEY_HIDE:
+		for (uint32_t i = 0; i < paths->n; i++)
+			fprintf(to, "%s%s", i ? " " : "", paths->path[i]);
+		break;
 	case KEY_ALLOW: /* show_entries() */
 		break;
 	}
@@ -93,6 +99,8 @@ static bool is_unset(const struct key *key, const void *at)
 {
 	if (key->kind == KEY_MEMBERS || key->kind == KEY_PROFILES)
 		return ((const struct members *)at)->n == 0;
+	if (key->kind == KEY_SHOW || key->kind == KEY_HIDE)
+		return ((const struct view_paths *)at)->n == 0;
 	return key->kind == KEY_LIMIT && *(const uint64_t *)at == LIMIT_UNSET;
 }
 
@@ -122,6 +130,8 @@ static void show_section(struct config *c, uint32_t slot, FILE *to)
 	const struct section *section = config_section(slot);
 	char title[TITLE_MAX];
 
+	if (slot == SLOT_VIEW && c->view_ro.n + c->view_hide.n == 0)
+		return;
 	fprintf(to, "%s[%s]\n", slot ? "\n" : "", config_title(c, slot, title));
 	for (size_t i = 0; i < section->n_keys; i++) {
 		const struct key *key = &section->keys[i];

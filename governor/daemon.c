@@ -316,14 +316,18 @@ static int on_stop(sd_event_source *source, const struct signalfd_siginfo *info,
 static int take_config(struct daemon *d, struct config **config, struct error *e)
 {
 	struct config *old = d->config;
-	int r;
+	struct view_base view;
+	int r = view_base_load(&(*config)->view_ro, &(*config)->view_hide, &view, e);
 
+	if (r < 0)
+		return r;
 	d->config = *config;
 	r = daemon_load_policy(d, e);
 	if (r < 0) {
 		d->config = old;
 		return r;
 	}
+	d->view = view;
 	*config = old;
 	return 0;
 }
@@ -466,6 +470,8 @@ static int set_up(struct daemon *d, const struct passed *passed, struct error *e
 		r = make_pool(d, e);
 	if (r == 0)
 		r = compile_filters(d, d->config, e);
+	if (r == 0)
+		r = view_base_load(&d->config->view_ro, &d->config->view_hide, &d->view, e);
 	if (r == 0)
 		r = confine_prepare(e);
 	if (r == 0)

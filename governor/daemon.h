@@ -15,6 +15,7 @@
 #include "governor/pair.h"
 #include "governor/pin.h"
 #include "governor/scope.h"
+#include "governor/view_base.h"
 #include "nft/firewall.h"
 #include "nft/monitor.h"
 
@@ -27,7 +28,7 @@ struct profile_slice {
 	char unit[PROFILE_NAME_MAX + 16];
 	char path[PATH_TEXT_MAX]; /* its cgroup directory */
 	uint64_t id;		  /* its cgroup id, as the firewall knows it */
-	bool own_network;
+	bool own_network, resolver;
 	unsigned int filter;	/* which of the daemon's filters */
 	struct pin pin;		/* keeps its controllers on */
 	sd_event_source *watch; /* of the directory with this id */
@@ -46,6 +47,7 @@ struct daemon {
 	struct firewall_policy policy; /* points into config */
 	struct firewall_profile profiles[CONFIG_PROFILES_MAX];
 	struct sock_fprog filters[CONFINE_PROGRAMS]; /* those that a profile needs, or needed */
+	struct view_base view;			     /* what every guest sees of the host */
 	char slice_path[PATH_TEXT_MAX];		     /* of harpe.slice */
 	struct profile_slice *slices[SLICES_MAX];
 	size_t n_slices;

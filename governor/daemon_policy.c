@@ -112,6 +112,7 @@ static int find_profile(struct daemon *d, const struct profile *p, struct error 
 	if (!s)
 		return -E2BIG;
 	s->filter = profile_filter(p);
+	s->resolver = profile_has_resolver(p);
 	r = cgroup_id(s->path, "systemctl reload-or-restart harpe-gov", &s->id, e);
 	if (r == 0 && is_for_firewall(p))
 		add_profile(d, p, s->id);
@@ -147,6 +148,7 @@ struct kept {
 	struct firewall_profile profiles[CONFIG_PROFILES_MAX];
 	uint64_t id[SLICES_MAX];
 	unsigned int filter[SLICES_MAX];
+	bool resolver[SLICES_MAX];
 	size_t n_slices;
 };
 
@@ -158,6 +160,7 @@ static void keep(const struct daemon *d, struct kept *k)
 	for (size_t i = 0; i < d->n_slices; i++) {
 		k->id[i] = d->slices[i]->id;
 		k->filter[i] = d->slices[i]->filter;
+		k->resolver[i] = d->slices[i]->resolver;
 	}
 }
 
@@ -168,6 +171,7 @@ static void restore(struct daemon *d, const struct kept *k)
 	for (size_t i = 0; i < k->n_slices; i++) {
 		d->slices[i]->id = k->id[i];
 		d->slices[i]->filter = k->filter[i];
+		d->slices[i]->resolver = k->resolver[i];
 	}
 	while (d->n_slices > k->n_slices)
 		free(d->slices[--d->n_slices]);

@@ -36,7 +36,7 @@ struct guest {
 	struct report *report;
 	struct pair_grant grant;
 	struct cgroup cgroup;
-	struct view_cwd cwd;
+	struct handed handed;
 	struct terminal terminal;
 	struct network network;
 	pid_t child;
@@ -85,9 +85,15 @@ static int ask_daemon(struct guest *g, const struct pair_ask *ask, struct pair_r
 
 /* ---- 1: what the caller handed over ---- */
 
+/* What came as a pidfd of the caller's parent, or -1. */
+static int parent_of(const struct guest *g)
+{
+	return g->call->request->with_parent ? g->call->fds[RUN_FD_COUNT] : -1;
+}
+
 static int check_parent(struct guest *g, struct error *e)
 {
-	int r = g->call->parent < 0 ? 0 : parent_check(g->call->parent, e);
+	int r = parent_of(g) < 0 ? 0 : parent_check(parent_of(g), e);
 
 	if (r <= 0)
 		return r;
@@ -98,6 +104,21 @@ static int check_parent(struct guest *g, struct error *e)
 static int is_terminal(const struct guest *g, int stream)
 {
 	return (g->call->request->terminals & (1u << stream)) != 0;
+}
+
+static int open_handed(struct guest *g, struct error *e)
+{
+	const int *fds = g->call->fds;
+	const struct handed_call call = {
+		.request = g->call->request,
+		.caller = g->call->caller,
+		.base = g->call->means->view,
+		.cwd = fds[RUN_FD_CWD],
+		.mntns = fds[RUN_FD_MNTNS],
+		.fds = fds + RUN_FD_COUNT + (g->call->request->with_parent != 0),
+	};
+
+	return handed_open(&call, &g->handed, e);
 }
 
 /* Looking at a hostile descriptor can block: the supervisor's deadline is running. */
@@ -112,7 +133,7 @@ static int check_descriptors(struct guest *g, struct error *e)
 		if (!is_terminal(g, i))
 			r = stdio_check(fds[RUN_FD_STDIN + i], names[i], e);
 	if (r == 0)
-		r = view_cwd_open(fds[RUN_FD_CWD], fds[RUN_FD_MNTNS], &g->cwd, e);
+		r = open_handed(g, e);
 	if (r == 0)
 		r = check_parent(g, e);
 	deadline_end();
@@ -175,6 +196,24 @@ static void close_all(int *fds, size_t n)
 	}
 }
 
+static uint64_t tmp_bytes(const struct guest *g)
+{
+	uint64_t asked = g->call->request->tmp_bytes;
+
+	return asked != LIMIT_UNSET ? asked : g->grant.limits.value[LIMIT_MEMORY];
+}
+
+/* All but the pidfd of the parent, which is watched. */
+static void close_handed_over(struct guest *g)
+{
+	int *fds = g->call->fds;
+	size_t first = RUN_FD_COUNT + (g->call->request->with_parent != 0);
+
+	close_all(fds, RUN_FD_COUNT);
+	close_all(fds + first, request_n_fds(g->call->request) - first);
+	handed_close(&g->handed);
+}
+
 static int start_child(struct guest *g, struct error *e)
 {
 	const struct request *q = g->call->request;
@@ -183,11 +222,18 @@ static int start_child(struct guest *g, struct error *e)
 		.uid = g->grant.uid,
 		.umask_bits = q->umask,
 		.rlimits = q->rlimits,
-		.filter = &g->call->filters[g->grant.filter],
-		.cwd = &g->cwd,
-		.tmp_bytes = g->grant.limits.value[LIMIT_MEMORY],
+		.filter = &g->call->means->filters[g->grant.filter],
+		.view = { .base = g->call->means->view,
+			  .items = q->view,
+			  .handed = &g->handed,
+			  .uid = g->grant.uid,
+			  .tmp_bytes = tmp_bytes(g),
+			  .resolver = g->grant.resolver != 0,
+			  .own_pts = q->terminals == 0 },
+		.file_bytes = g->grant.limits.value[LIMIT_MEMORY],
 		.strings_fd = fds[RUN_FD_STRINGS],
 		.terminal = &g->terminal,
+		.terminals = q->terminals,
 		.own_network = g->grant.own_network != 0,
 	};
 	struct timeval patience = { .tv_sec = SETUP_DEADLINE_SEC };
@@ -207,7 +253,7 @@ static int start_child(struct guest *g, struct error *e)
 				   errno == EAGAIN ? ": look at TasksMax= of harpe.slice" : "");
 	setsockopt(g->control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	deadline_begin(); /* closing a hostile descriptor can block */
-	close_all(fds, RUN_FD_COUNT);
+	close_handed_over(g);
 	terminal_close_slave(&g->terminal);
 	deadline_end();
 	return 0;
@@ -249,6 +295,8 @@ static int verify(struct guest *g, struct error *e)
 		r = cgroup_verify_member(&g->cgroup, g->child, e);
 	if (r == 0)
 		r = confine_verify(g->child, g->grant.uid, e);
+	if (r == 0)
+		r = view_verify(g->child, e);
 	if (r == 0 && g->grant.own_network)
 		r = network_verify(g->child, &g->network, e);
 	return r;
@@ -290,6 +338,8 @@ static int set_up(struct guest *g, struct error *e)
 	if (r == 0 && g->call->request->terminals)
 		r = terminal_open(&g->terminal, g->grant.uid, &g->call->request->terminal, e);
 	if (r == 0)
+		r = handed_map(&g->handed, g->call->caller, g->grant.uid, e);
+	if (r == 0)
 		r = start_child(g, e);
 	if (r == 0)
 		r = expect_ready(g, e);
@@ -325,7 +375,7 @@ static enum ended run(struct guest *g, struct error *e)
 		.client = g->call->client,
 		.daemon = g->call->daemon,
 		.holder = g->holder,
-		.parent = g->call->parent,
+		.parent = parent_of(g),
 		.terminal = &g->terminal,
 		.cgroup = &g->cgroup,
 		.report = g->report,
@@ -430,7 +480,7 @@ static void end(struct guest *g, struct error *e)
 	memcpy(r->error, e->text, sizeof(r->error));
 	leave_scope(g);
 	cgroup_close(&g->cgroup);
-	view_cwd_close(&g->cwd);
+	handed_close(&g->handed);
 	terminal_close(&g->terminal);
 	network_close(&g->network);
 	close_fd(&g->pidfd);
@@ -444,7 +494,7 @@ void guest_run(const struct guest_call *call, struct report *ret)
 		.call = call,
 		.report = ret,
 		.cgroup = CGROUP_NULL,
-		.cwd = VIEW_CWD_NULL,
+		.handed = { .cwd = -1 },
 		.terminal = TERMINAL_NULL,
 		.network = NETWORK_NULL,
 		.pidfd = -1,

@@ -6,14 +6,23 @@
 
 #include "common/report.h"
 #include "common/request.h"
+#include "governor/access.h"
+#include "governor/view_base.h"
+
+/* What the daemon prepared once, for all guests. */
+struct guest_means {
+	const struct sock_fprog *filters;
+	const struct view_base *view;
+};
 
 struct guest_call {
 	int client; /* connection: end of file means that the caller is gone */
 	int daemon; /* pair to the daemon */
 	const struct request *request;
-	int *fds; /* RUN_FD_COUNT; owned by the caller, closed here as soon as the guest has them */
-	int parent; /* what came as a pidfd of the caller's parent, or -1; borrowed */
-	const struct sock_fprog *filters;
+	const struct caller *caller;
+	/* request_n_fds(); owned by the caller, closed here as soon as the guest has them */
+	int *fds;
+	const struct guest_means *means;
 };
 
 /* Runs the guest to its end. Always fills in @ret: when this returns, nothing of the guest is left,

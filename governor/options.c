@@ -41,6 +41,20 @@ static int unknown_option(const char *arg, struct error *e)
 			 text_escape(arg, shown, sizeof(shown)));
 }
 
+static int add_to_list(const struct option *o, const char *text, struct error *e)
+{
+	struct option_list *list = o->list;
+
+	if (!list)
+		return 0;
+	if (list->n == OPTION_LIST_MAX)
+		return error_set(e, -E2BIG, "--%s: more than %d options of its kind", o->name,
+				 OPTION_LIST_MAX);
+	list->item[list->n].option = o;
+	list->item[list->n++].text = text;
+	return 0;
+}
+
 /* Takes the option at *arg; its value may be the next argument, then *arg is moved to it. */
 static int take_option(const struct option_set *set, char ***arg, const char *values[OPTIONS_MAX],
 		       struct error *e)
@@ -54,7 +68,7 @@ static int take_option(const struct option_set *set, char ***arg, const char *va
 		return unknown_option(**arg, e);
 	name = option_name(&set->options[i]);
 	value = option_value(&set->options[i]);
-	if (values[i])
+	if (values[i] && !set->options[i].list)
 		return error_set(e, -EINVAL, "--%s is given twice: keep one", name);
 	if (!value && text)
 		return error_set(e, -EINVAL, "--%s takes no value: write --%s alone", name, name);
@@ -64,7 +78,7 @@ static int take_option(const struct option_set *set, char ***arg, const char *va
 		return error_set(e, -EINVAL, "--%s needs a value: write --%s=%s", name, name,
 				 value);
 	values[i] = value ? text : "";
-	return 0;
+	return add_to_list(&set->options[i], text, e);
 }
 
 static int is_operand(const char *arg)

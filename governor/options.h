@@ -14,11 +14,25 @@
 
 #define OPTIONS_MAX 24 /* per verb */
 
+#define OPTION_LIST_MAX 16
+
+struct option;
+
+/* Options that may be given more than once, in the order of the command line. */
+struct option_list {
+	size_t n;
+	struct {
+		const struct option *option;
+		const char *text;
+	} item[OPTION_LIST_MAX];
+};
+
 struct option {
 	const struct limit_info *limit; /* name, value and help come from there */
 	const char *name;
 	const char *value; /* "FILE"; NULL: the option takes none */
 	const char *help;
+	struct option_list *list; /* where each goes; several options may share it */
 };
 
 struct option_set {

@@ -46,6 +46,7 @@ struct pair_grant {
 	char profile[PROFILE_NAME_MAX + 1];
 	uint32_t own_network; /* the guest gets a network namespace of its own */
 	uint32_t filter;      /* which system call filter: CONFINE_... together */
+	uint32_t resolver;    /* it may ask name servers */
 	uint32_t uid, caller_uid;
 	pid_t holder; /* the process that the scope was made around */
 	struct limits limits;

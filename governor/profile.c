@@ -80,6 +80,18 @@ unsigned int profile_filter(const struct profile *p)
 	       (p->user_namespaces ? CONFINE_USER_NAMESPACES : 0);
 }
 
+bool profile_has_resolver(const struct profile *p)
+{
+	for (size_t i = 0; i < p->n_entries; i++) {
+		const struct allow *a = &p->entries[i];
+
+		if ((a->protocol == IPPROTO_TCP || a->protocol == IPPROTO_UDP) &&
+		    a->first_port <= 53 && a->last_port >= 53)
+			return true;
+	}
+	return false;
+}
+
 const char *profile_sentence(const struct profile *p, char buf[PROFILE_SENTENCE_MAX])
 {
 	const char *denied = p->on_deny == FIREWALL_REJECT ? "rejected" : "dropped";

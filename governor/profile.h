@@ -48,5 +48,8 @@ void profile_free(struct profile *p);
  * list has it. */
 unsigned int profile_filter(const struct profile *p);
 
+/* Does its list allow name servers, the port 53? */
+bool profile_has_resolver(const struct profile *p);
+
 /* For people: what a guest can reach. Returns @buf. */
 const char *profile_sentence(const struct profile *p, char buf[PROFILE_SENTENCE_MAX]);

@@ -394,13 +394,14 @@ static int watch(struct run *r)
  * never the last one, whose closing could block it with whatever the peer had sent along. */
 static int fork_supervisor(struct run *r)
 {
+	const struct guest_means means = { .filters = r->d->filters, .view = &r->d->view };
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
 	r->supervisor = fork();
 	if (r->supervisor == 0)
-		supervisor_main(r->d->listen_fd, ends[1], r->d->filters);
+		supervisor_main(r->d->listen_fd, ends[1], &means);
 	close(ends[1]);
 	if (r->supervisor < 0) {
 		r->supervisor = 0;

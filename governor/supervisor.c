@@ -25,7 +25,8 @@ struct call {
 	struct request request;
 	int fds[WIRE_FDS_MAX];
 	size_t n_fds;
-	const struct sock_fprog *filters;
+	struct caller caller;
+	const struct guest_means *means;
 };
 
 static void answer(enum wire_type type, const struct wire_field *fields, size_t n_fields,
@@ -57,9 +58,11 @@ static void refuse(const struct error *e)
 
 static int check_descriptors(const struct call *c, struct error *e)
 {
-	if (c->n_fds != RUN_FD_COUNT && c->n_fds != RUN_FD_MAX)
-		return error_set(e, -EPROTO, "the request has %zu descriptors instead of %d or %d",
-				 c->n_fds, RUN_FD_COUNT, RUN_FD_MAX);
+	size_t want = request_n_fds(&c->request);
+
+	if (c->n_fds != want)
+		return error_set(e, -EPROTO, "the request has %zu descriptors instead of %zu",
+				 c->n_fds, want);
 	return 0;
 }
 
@@ -70,9 +73,9 @@ static int serve_run(struct call *c, struct error *e)
 		.client = CLIENT_FD,
 		.daemon = DAEMON_FD,
 		.request = &c->request,
+		.caller = &c->caller,
 		.fds = c->fds,
-		.parent = c->n_fds > RUN_FD_PARENT ? c->fds[RUN_FD_PARENT] : -1,
-		.filters = c->filters,
+		.means = c->means,
 	};
 	int r = check_descriptors(c, e);
 
@@ -202,7 +205,7 @@ static void accept_client(int listener, int daemon)
 }
 
 /* Tells the daemon who calls; it may have too many of them already. */
-static int say_hello(struct error *e)
+static int say_hello(struct call *c, struct error *e)
 {
 	struct pair_ask ask = { .verb = PAIR_HELLO };
 	struct pair_reply reply;
@@ -210,12 +213,13 @@ static int say_hello(struct error *e)
 
 	if (r < 0)
 		return error_errno(e, r, "the caller cannot be identified");
+	c->caller = ask.caller;
 	return pair_call(DAEMON_FD, &ask, &reply, e);
 }
 
-void supervisor_main(int listener, int daemon, const struct sock_fprog *filters)
+void supervisor_main(int listener, int daemon, const struct guest_means *means)
 {
-	struct call call = { .filters = filters };
+	struct call call = { .means = means };
 	struct error e = ERROR_NULL;
 
 	block_signals();
@@ -223,7 +227,7 @@ void supervisor_main(int listener, int daemon, const struct sock_fprog *filters)
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	deadline_prepare(CLIENT_FD);
 	deadline_begin();
-	if (say_hello(&e) < 0 || dispatch(&call, &e) < 0)
+	if (say_hello(&call, &e) < 0 || dispatch(&call, &e) < 0)
 		refuse(&e);
 	_exit(0);
 }

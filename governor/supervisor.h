@@ -5,9 +5,9 @@
  */
 #pragma once
 
-#include <linux/filter.h>
+#include "governor/guest.h"
 
 /* Accepts one connection from @listener and serves it to its end. The connection and @daemon are
  * the only descriptors that stay open besides 0, 1 and 2. Never returns. */
-void supervisor_main(int listener, int daemon, const struct sock_fprog *filters)
+void supervisor_main(int listener, int daemon, const struct guest_means *means)
 	__attribute__((noreturn));

@@ -24,8 +24,10 @@
 #include "governor/report_file.h"
 #include "governor/signals.h"
 #include "governor/verb.h"
+#include "governor/view_request.h"
 
-#define STATUS_FAILED 125  /* the governor failed, or the command line is wrong */
+#define STATUS_FAILED 125 /* the governor failed, or the command line is wrong */
+#define TMP_SIZE_MIN  4096
 #define GIVE_UP_MS    3000 /* for the supervisor to clean up */
 
 enum {
@@ -35,8 +37,15 @@ enum {
 	RUN_PARENT,
 	RUN_NET,
 	RUN_EXPLAIN,
+	RUN_RO,
+	RUN_RW,
+	RUN_PIN,
+	RUN_HIDE,
+	RUN_TMP_SIZE,
 	RUN_OPTIONS
 };
+
+static struct option_list view_options;
 
 static const struct option run_options[RUN_OPTIONS] = {
 	[LIMIT_MEMORY] = { .limit = &limit_table[LIMIT_MEMORY] },
@@ -48,12 +57,40 @@ static const struct option run_options[RUN_OPTIONS] = {
 	[LIMIT_IO_WEIGHT] = { .limit = &limit_table[LIMIT_IO_WEIGHT] },
 	[LIMIT_IO_READ] = { .limit = &limit_table[LIMIT_IO_READ] },
 	[LIMIT_IO_WRITE] = { .limit = &limit_table[LIMIT_IO_WRITE] },
-	[RUN_NAME] = { NULL, "name", "NAME", "name for ps, kill and the report" },
-	[RUN_REPORT] = { NULL, "report", "FILE|fd:N", "write the report there, as JSON" },
-	[RUN_WAIT] = { NULL, "wait", "DURATION", "wait that long for a place, if there is none" },
-	[RUN_PARENT] = { NULL, "with-parent", NULL, "end when the process that called ends" },
-	[RUN_NET] = { NULL, "net", "PROFILE", "network: isolated, drop, reject or a profile" },
-	[RUN_EXPLAIN] = { NULL, "explain", NULL, "start nothing, print what would be in force" },
+	[RUN_NAME] = { .name = "name",
+		       .value = "NAME",
+		       .help = "name for ps, kill and the report" },
+	[RUN_REPORT] = { .name = "report",
+			 .value = "FILE|fd:N",
+			 .help = "write the report there, as JSON" },
+	[RUN_WAIT] = { .name = "wait",
+		       .value = "DURATION",
+		       .help = "wait that long for a place, if there is none" },
+	[RUN_PARENT] = { .name = "with-parent", .help = "end when the process that called ends" },
+	[RUN_NET] = { .name = "net",
+		      .value = "PROFILE",
+		      .help = "network: isolated, drop, reject or a profile" },
+	[RUN_EXPLAIN] = { .name = "explain",
+			  .help = "start nothing, print what would be in force" },
+	[RUN_RO] = { .name = "ro",
+		     .value = "PATH",
+		     .help = "show it, read-only; may be repeated",
+		     .list = &view_options },
+	[RUN_RW] = { .name = "rw",
+		     .value = "DIR",
+		     .help = "give it, as the guest's own; may be repeated",
+		     .list = &view_options },
+	[RUN_PIN] = { .name = "pin",
+		      .value = "NAME[:ro]",
+		      .help = "an entry of that DIR that stays",
+		      .list = &view_options },
+	[RUN_HIDE] = { .name = "hide",
+		       .value = "PATH",
+		       .help = "empty it; may be repeated",
+		       .list = &view_options },
+	[RUN_TMP_SIZE] = { .name = "tmp-size",
+			   .value = "SIZE",
+			   .help = "of /tmp and the like (default: memory)" },
 };
 
 struct run {
@@ -61,9 +98,8 @@ struct run {
 	struct report report;
 	struct report_file file;
 	struct relay relay;
-	int fds[RUN_FD_MAX]; /* the standard streams are borrowed */
-	size_t n_fds;
-	int null; /* sent in place of terminals */
+	int fds[WIRE_FDS_MAX]; /* as in enum run_fd; the standard streams are borrowed */
+	int null;	       /* sent in place of terminals */
 	int sock;
 	int running;	  /* the command does */
 	int early;	  /* the signal that ended the run before it did */
@@ -108,6 +144,12 @@ static int parse_request(struct request *q, const char *const values[], char **a
 			values[RUN_NET], PROFILE_NAME_MAX);
 	if (values[RUN_NET])
 		strcpy(q->net, values[RUN_NET]);
+	if (values[RUN_TMP_SIZE] &&
+	    (unit_parse(UNIT_SIZE, values[RUN_TMP_SIZE], &q->tmp_bytes) < 0 ||
+	     q->tmp_bytes < TMP_SIZE_MIN))
+		return error_set(e, -EINVAL, "--tmp-size: \"%.72s\" is not %s, and at least 4K",
+				 values[RUN_TMP_SIZE], unit_expected(UNIT_SIZE));
+	q->with_parent = values[RUN_PARENT] != NULL;
 	if (!argv[0] && !values[RUN_EXPLAIN])
 		return error_set(e, -EINVAL, "no command to run: see harpe-gov run --help");
 	command_text(argv, q->command);
@@ -142,7 +184,7 @@ static int open_parent(struct run *run, struct error *e)
 	if (parent == 0)
 		return error_set(e, -ESRCH,
 				 "--with-parent: the parent is outside of this PID namespace");
-	fd = run->fds[RUN_FD_PARENT] = (int)syscall(SYS_pidfd_open, parent, 0);
+	fd = run->fds[RUN_FD_COUNT] = (int)syscall(SYS_pidfd_open, parent, 0);
 	if (getppid() != parent) {
 		run->report.ended = ENDED_CALLER_GONE;
 		return error_set(e, -ESRCH, "its parent ended before the command ran");
@@ -150,7 +192,6 @@ static int open_parent(struct run *run, struct error *e)
 	if (fd < 0)
 		return error_errno(e, -errno, "--with-parent: process %d cannot be watched",
 				   (int)parent);
-	run->n_fds = RUN_FD_MAX;
 	return 0;
 }
 
@@ -190,10 +231,11 @@ static void close_sent(struct run *run)
 	close_fd(&run->fds[RUN_FD_STRINGS]);
 	close_fd(&run->fds[RUN_FD_CWD]);
 	close_fd(&run->fds[RUN_FD_MNTNS]);
-	close_fd(&run->fds[RUN_FD_PARENT]);
+	for (size_t i = RUN_FD_COUNT; i < WIRE_FDS_MAX; i++)
+		close_fd(&run->fds[i]);
 	close_fd(&run->null);
 	run->null = -1;
-	for (int i = 0; i < RUN_FD_MAX; i++)
+	for (int i = 0; i < WIRE_FDS_MAX; i++)
 		run->fds[i] = -1;
 }
 
@@ -214,7 +256,8 @@ static int ask(struct run *run, const char *socket, char **argv, struct error *e
 	r = collect_fds(run, argv, e);
 	if (r < 0)
 		return r;
-	r = send_request(run->sock, WIRE_RUN, &run->request, run->fds, run->n_fds, e);
+	r = send_request(run->sock, WIRE_RUN, &run->request, run->fds, request_n_fds(&run->request),
+			 e);
 	close_sent(run);
 	return r;
 }
@@ -386,14 +429,14 @@ static int finish(struct run *run)
 	return report_exit_status(report);
 }
 
-static int run_guest(struct run *run, const char *socket, int with_parent, char **argv)
+static int run_guest(struct run *run, const char *socket, char **argv)
 {
 	struct error e = ERROR_NULL;
 	int r = 0;
 
 	prepare_report(run);
 	prctl(PR_SET_DUMPABLE, 0);
-	if (with_parent)
+	if (run->request.with_parent)
 		r = open_parent(run, &e);
 	if (r == 0)
 		r = ask(run, socket, argv, &e);
@@ -417,29 +460,42 @@ static void run_close(struct run *run)
 	close_fd(&run->sock);
 }
 
+/* What the guest gets first: the report must not lie in it. */
+static int open_files(struct run *run, const char *report, struct error *e)
+{
+	int *dirs = run->fds + RUN_FD_COUNT + run->request.with_parent;
+	int r = view_request_open(run->request.view, dirs, e);
+
+	if (r == 0 && report)
+		r = view_request_check_report(run->request.view, dirs, report, e);
+	return r == 0 && report ? report_file_open(&run->file, report, e) : r;
+}
+
 static int run_main(const char *socket, const char *const values[], char **argv)
 {
 	_cleanup_(run_close) struct run run = {
 		.file = REPORT_FILE_NULL,
 		.relay = RELAY_NULL,
 		.null = -1,
-		.fds = { -1, -1, -1, -1, -1, -1, -1 },
-		.n_fds = RUN_FD_COUNT,
 		.sock = -1,
 	};
 	struct error e;
 	int r;
 
+	for (int i = 0; i < WIRE_FDS_MAX; i++)
+		run.fds[i] = -1;
 	request_clear(&run.request);
 	r = parse_request(&run.request, values, argv, &e);
+	if (r == 0)
+		r = view_request_parse(&view_options, run.request.view, &e);
 	if (r == 0 && values[RUN_EXPLAIN])
 		r = explain(socket, &run.request, &e);
-	else if (r == 0 && values[RUN_REPORT])
-		r = report_file_open(&run.file, values[RUN_REPORT], &e);
+	else if (r == 0)
+		r = open_files(&run, values[RUN_REPORT], &e);
 	if (r == 0 && values[RUN_EXPLAIN])
 		return 0;
 	if (r == 0)
-		return run_guest(&run, socket, values[RUN_PARENT] != NULL, argv);
+		return run_guest(&run, socket, argv);
 	complain(e.text);
 	return STATUS_FAILED;
 }

@@ -4,231 +4,456 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/nsfs.h>
-#include <sched.h>
-#include <stdbool.h>
+#include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "common/fd.h"
 #include "common/units.h"
+#include "governor/view_users.h"
 
-static const struct private_directory {
+/* Where the new root is until it is the root: there for sure, and of no use to the child. */
+#define SCAFFOLD "/run/harpe-gov"
+
+#define ROOT_OPTIONS   "mode=755,size=1M,nr_inodes=4096"
+#define PRIVATE_INODES 65536
+
+/* ---- step 1: the empty root ---- */
+
+static const struct {
+	const char *path; /* relative, as all in this step */
+	unsigned int mode;
+} directories[] = {
+	{ "dev", 0755 },  { "dev/pts", 0755 }, { "dev/shm", 0755 }, { "dev/mqueue", 0755 },
+	{ "home", 0755 }, { "proc", 0755 },    { "root", 0700 },    { "run", 0755 },
+	{ "tmp", 0755 },  { "var", 0755 },     { "var/tmp", 0755 },
+};
+
+/* Documentation/admin-guide/devices.txt */
+static const struct {
+	const char *path;
+	unsigned int major, minor;
+} devices[] = {
+	{ "dev/null", 1, 3 },	{ "dev/zero", 1, 5 },	 { "dev/full", 1, 7 },
+	{ "dev/random", 1, 8 }, { "dev/urandom", 1, 9 }, { "dev/tty", 5, 0 },
+};
+
+static const struct {
+	const char *path, *target;
+} links[] = {
+	{ "dev/fd", "/proc/self/fd" },	     { "dev/stdin", "/proc/self/fd/0" },
+	{ "dev/stdout", "/proc/self/fd/1" }, { "dev/stderr", "/proc/self/fd/2" },
+	{ "dev/ptmx", "pts/ptmx" },
+};
+
+static int cannot(const char *what, const char *path, struct error *e)
+{
+	return error_errno(e, -errno, "%s of the guest's view cannot be %s", path, what);
+}
+
+static int make_root(struct error *e)
+{
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return error_errno(e, -errno, "mounts cannot be made private");
+	if (mount("harpe-gov", SCAFFOLD, "tmpfs", MS_NOSUID | MS_NOEXEC, ROOT_OPTIONS) < 0 ||
+	    chdir(SCAFFOLD) < 0)
+		return cannot("mounted", "/", e);
+	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
+		if (mkdir(directories[i].path, directories[i].mode) < 0)
+			return cannot("made", directories[i].path, e);
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
+		if (symlink(links[i].target, links[i].path) < 0)
+			return cannot("made", links[i].path, e);
+	return 0;
+}
+
+static int make_devices(struct error *e)
+{
+	umask(0);
+	for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
+		if (mknod(devices[i].path, S_IFCHR | 0666,
+			  makedev(devices[i].major, devices[i].minor)) < 0)
+			return cannot("made", devices[i].path, e);
+	umask(022);
+	return 0;
+}
+
+/* ---- paths in what is ours alone ---- */
+
+/* mkdir -p of what is above @path, which names no symbolic links of anybody's: so far there are
+ * none but ours. */
+static int make_parents(const char *path, struct error *e)
+{
+	char above[PATH_MAX];
+
+	for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		snprintf(above, sizeof(above), "%.*s", (int)(slash - path), path);
+		if (mkdir(above, 0755) < 0 && errno != EEXIST)
+			return cannot("made", above, e);
+	}
+	return 0;
+}
+
+/* Something to attach a mount to. */
+static int make_mount_point(const char *path, bool is_directory, struct error *e)
+{
+	int r = make_parents(path, e);
+	int fd;
+
+	if (r < 0)
+		return r;
+	if (is_directory)
+		return mkdir(path, 0755) < 0 && errno != EEXIST ? cannot("made", path, e) : 0;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return errno != EEXIST ? cannot("made", path, e) : 0;
+	close(fd);
+	return 0;
+}
+
+/* ---- step 2: what everybody sees of the host ---- */
+
+static struct mount_attr closed = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
+						MOUNT_ATTR_NODEV };
+
+static int bind_place(const struct view_place *p, struct error *e)
+{
+	const char *path = p->path + 1; /* below the scaffold */
+	int r;
+
+	if (p->link[0])
+		return symlink(p->link, path) < 0 ? cannot("made", p->path, e) : 0;
+	r = make_mount_point(path, p->is_directory, e);
+	if (r < 0)
+		return r;
+	if (mount(p->path, path, NULL, MS_BIND | MS_REC, NULL) < 0)
+		return error_errno(e, -errno, "%s cannot be shown to the guest", p->path);
+	return 0;
+}
+
+/* The file that /etc/resolv.conf points to, where that leads out of the view. */
+static int bind_resolver(const struct view_plan *plan, struct error *e)
+{
+	_cleanup_close_ int fd = open("/etc/resolv.conf", O_PATH | O_CLOEXEC);
+	char link[32], path[PATH_MAX];
+	ssize_t n;
+	int r;
+
+	if (!plan->resolver || fd < 0)
+		return 0;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n <= 0)
+		return error_errno(e, -errno, "/etc/resolv.conf");
+	path[n] = '\0';
+	if (view_base_has(plan->base, path))
+		return 0;
+	r = make_mount_point(path + 1, false, e);
+	if (r == 0 && (mount(path, path + 1, NULL, MS_BIND, NULL) < 0 ||
+		       mount_setattr(AT_FDCWD, path + 1, 0, &closed, sizeof(closed)) < 0))
+		r = error_errno(e, -errno, "%s cannot be shown to the guest", path);
+	return r;
+}
+
+/* The built-in places, closed all at once; not yet what the guest has of its own. */
+static int show_host(const struct view_plan *plan, struct error *e)
+{
+	/* The root has the devices, and is still to be filled. */
+	struct mount_attr root = { .attr_clr = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV };
+	int r = 0;
+
+	for (size_t i = 0; i < plan->base->n_built_in && r == 0; i++)
+		r = bind_place(&plan->base->places[i], e);
+	if (r < 0)
+		return r;
+	if (mount_setattr(AT_FDCWD, ".", AT_RECURSIVE, &closed, sizeof(closed)) < 0 ||
+	    mount_setattr(AT_FDCWD, ".", 0, &root, sizeof(root)) < 0)
+		return cannot("made read-only", "/", e);
+	return 0;
+}
+
+/* ---- step 3: the guest's own ---- */
+
+static const struct {
 	const char *path;
 	unsigned int mode;
 	unsigned long flags;
 } private_directories[] = {
-	{ "/tmp", 01777, 0 },
-	{ "/var/tmp", 01777, 0 },
-	{ "/dev/shm", 01777, 0 },
-	{ "/run", 0755, MS_NOEXEC },
+	{ "tmp", 01777, 0 },
+	{ "var/tmp", 01777, 0 },
+	{ "dev/shm", 01777, 0 },
+	{ "run", 0755, MS_NOEXEC },
 };
 
-#define PRIVATE_INODES 65536
-
-/* The private directory that @path is or lies in, with the rest of the path; NULL when in none. */
-static const char *below_private(const char *path, const char **ret_rest)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(private_directories); i++) {
-		const char *top = private_directories[i].path;
-		size_t len = strlen(top);
-
-		if (strncmp(path, top, len) != 0 || (path[len] != '/' && path[len] != '\0'))
-			continue;
-		*ret_rest = path + len;
-		return top;
-	}
-	return NULL;
-}
-
-/* ---- in the supervisor ---- */
-
-static int same_namespace(int a, int b)
-{
-	struct stat sa, sb;
-
-	if (fstat(a, &sa) < 0 || fstat(b, &sb) < 0)
-		return -errno;
-	return sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
-}
-
-/* A mount namespace whose user namespace is ours: made by root, so entering it is harmless. */
-static int check_namespace(int mntns_fd, struct error *e)
-{
-	_cleanup_close_ int owner = -1, own = -1;
-
-	if (ioctl(mntns_fd, NS_GET_NSTYPE) != CLONE_NEWNS)
-		return error_set(e, -EINVAL, "the caller's mount namespace is no such thing");
-	owner = ioctl(mntns_fd, NS_GET_USERNS);
-	own = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
-	if (owner < 0 || own < 0 || same_namespace(owner, own) != 1)
-		return error_set(e, -EPERM,
-				 "the caller's mount namespace belongs to another user namespace; "
-				 "call from outside of that container");
-	return 0;
-}
-
-static int clone_tree(int cwd_fd, struct error *e)
-{
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
-				   .propagation = MS_PRIVATE };
-	_cleanup_close_ int tree =
-		open_tree(cwd_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
-
-	if (tree < 0)
-		return error_errno(e, -errno, "the working directory cannot be bound");
-	if (mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
-		return error_errno(e, -errno, "the working directory cannot be made nosuid");
-	return TAKE_FD(tree);
-}
-
-static int clone_tree_in(int mntns_fd, int cwd_fd, struct error *e)
-{
-	_cleanup_close_ int own = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-	int same = own < 0 ? -errno : same_namespace(own, mntns_fd);
-	int tree;
-
-	if (same < 0)
-		return error_errno(e, same, "mount namespaces cannot be compared");
-	if (same)
-		return clone_tree(cwd_fd, e);
-	if (check_namespace(mntns_fd, e) < 0)
-		return -EPERM;
-	if (setns(mntns_fd, CLONE_NEWNS) < 0)
-		return error_errno(e, -errno, "the caller's mount namespace cannot be entered");
-	tree = clone_tree(cwd_fd, e);
-	if (setns(own, CLONE_NEWNS) < 0)
-		_exit(1); /* nothing may go on in there */
-	return tree;
-}
-
-int view_cwd_open(int cwd_fd, int mntns_fd, struct view_cwd *ret, struct error *e)
-{
-	const char *top, *rest;
-	char link[32];
-	struct stat st;
-	ssize_t n;
-
-	if (fstat(cwd_fd, &st) < 0 || !S_ISDIR(st.st_mode))
-		return error_set(e, -ENOTDIR, "the working directory is no directory");
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", cwd_fd);
-	n = readlink(link, ret->path, sizeof(ret->path) - 1);
-	if (n < 0 || (size_t)n >= sizeof(ret->path) - 1)
-		return error_set(e, -ENAMETOOLONG, "the working directory's path is too long");
-	ret->path[n] = '\0';
-	if (st.st_nlink == 0 || ret->path[0] != '/')
-		return error_set(e, -ENOENT, "%s: the working directory has been removed",
-				 ret->path);
-	ret->fd = cwd_fd;
-	top = below_private(ret->path, &rest);
-	if (!top)
-		return 0;
-	if (!rest[0])
-		return error_set(e, -EINVAL,
-				 "the working directory is %s, of which every guest has its own; "
-				 "change to a directory below it",
-				 top);
-	ret->tree = clone_tree_in(mntns_fd, cwd_fd, e);
-	return ret->tree < 0 ? ret->tree : 0;
-}
-
-void view_cwd_close(struct view_cwd *cwd)
-{
-	close_fd(&cwd->tree);
-	*cwd = VIEW_CWD_NULL;
-}
-
-/* ---- in the child ---- */
-
-static int mount_private(const struct private_directory *d, uint64_t bytes, struct error *e)
+static int mount_private_directories(uint64_t bytes, struct error *e)
 {
 	char options[96], size[32] = "50%";
 
 	if (bytes != LIMIT_INFINITY)
 		snprintf(size, sizeof(size), "%" PRIu64, bytes);
-	snprintf(options, sizeof(options), "mode=%o,size=%s,nr_inodes=%d", d->mode, size,
-		 PRIVATE_INODES);
-	if (mount("tmpfs", d->path, "tmpfs", MS_NOSUID | MS_NODEV | d->flags, options) < 0)
-		return error_errno(e, -errno, "%s: a private one cannot be mounted", d->path);
-	return 0;
-}
-
-/* No error when the kernel or the host has none that would have to be hidden. */
-static int mount_mqueue(struct error *e)
-{
-	if (mount("mqueue", "/dev/mqueue", "mqueue", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0 ||
-	    errno == ENOENT || errno == ENODEV)
-		return 0;
-	return error_errno(e, -errno, "/dev/mqueue: a private one cannot be mounted");
-}
-
-/* mkdir -p. The path is the kernel's own (no "..", no symlinks) and lies in a fresh tmpfs. */
-static int make_directories(char *path, struct error *e)
-{
-	for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
-		if (slash)
-			*slash = '\0';
-		if (mkdir(path, 0755) < 0 && errno != EEXIST)
-			return error_errno(e, -errno, "%s: cannot be made", path);
-		if (!slash)
-			return 0;
-		*slash = '/';
-	}
-}
-
-static int place_cwd(const struct view_cwd *cwd, struct error *e)
-{
-	char path[VIEW_PATH_MAX];
-	int r;
-
-	if (cwd->tree < 0)
-		return 0;
-	snprintf(path, sizeof(path), "%s", cwd->path);
-	r = make_directories(path, e);
-	if (r < 0)
-		return r;
-	if (move_mount(cwd->tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0)
-		return error_errno(e, -errno, "%s: the working directory cannot be bound there",
-				   path);
-	return 0;
-}
-
-int view_build(const struct view_cwd *cwd, uint64_t tmp_bytes, struct error *e)
-{
-	int r;
-
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-		return error_errno(e, -errno, "mounts cannot be made private");
 	for (size_t i = 0; i < ARRAY_SIZE(private_directories); i++) {
-		r = mount_private(&private_directories[i], tmp_bytes, e);
+		snprintf(options, sizeof(options), "mode=%o,size=%s,nr_inodes=%d",
+			 private_directories[i].mode, size, PRIVATE_INODES);
+		if (mount("tmpfs", private_directories[i].path, "tmpfs",
+			  MS_NOSUID | MS_NODEV | private_directories[i].flags, options) < 0)
+			return cannot("mounted", private_directories[i].path, e);
+	}
+	return 0;
+}
+
+/* Those of the configuration may lie in them. */
+static int show_more(const struct view_plan *plan, struct error *e)
+{
+	const struct view_base *b = plan->base;
+	int r = 0;
+
+	for (size_t i = b->n_built_in; i < b->n_places && r == 0; i++) {
+		r = bind_place(&b->places[i], e);
+		if (r == 0 && mount_setattr(AT_FDCWD, b->places[i].path + 1, AT_RECURSIVE, &closed,
+					    sizeof(closed)) < 0)
+			r = cannot("made read-only", b->places[i].path, e);
+	}
+	return r == 0 ? bind_resolver(plan, e) : r;
+}
+
+/* hidepid: processes of others are not even named (proc(5)). The kernel counts pseudo-terminals
+ * host-wide, but lets nobody but the host's own instance have the last of them (devpts.rst). */
+static const struct {
+	const char *type, *path, *options;
+	unsigned long flags;
+	bool pts, optional;
+} kernel_mounts[] = {
+	{ "proc", "proc", "hidepid=invisible", MS_NODEV | MS_NOEXEC, false, false },
+	{ "devpts", "dev/pts", "newinstance,ptmxmode=666,mode=600,max=64", MS_NOEXEC, true, false },
+	{ "mqueue", "dev/mqueue", NULL, MS_NODEV | MS_NOEXEC, false, true },
+};
+
+static int mount_kernels(bool own_pts, struct error *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kernel_mounts); i++) {
+		if (kernel_mounts[i].pts && !own_pts)
+			continue;
+		if (mount(kernel_mounts[i].type, kernel_mounts[i].path, kernel_mounts[i].type,
+			  MS_NOSUID | kernel_mounts[i].flags, kernel_mounts[i].options) < 0 &&
+		    !(kernel_mounts[i].optional && errno == ENODEV))
+			return cannot("mounted", kernel_mounts[i].path, e);
+	}
+	return 0;
+}
+
+/* ---- step 4: it becomes the root ---- */
+
+static int change_root(struct error *e)
+{
+	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+		return error_errno(e, -errno, "the guest's root cannot be entered");
+	return 0;
+}
+
+/* ---- step 5: what the caller handed over ---- */
+
+/* Mount points are made before anything of the caller's is attached: the child is root, and what it
+ * makes must be in memory of its own. */
+static int make_places(const struct handed *h, struct error *e)
+{
+	for (size_t i = 0; i < h->n_trees; i++) {
+		const struct handed_tree *t = &h->trees[i];
+		int r = make_mount_point(t->path, t->is_directory, e);
+
+		if (r == 0 && t->alias[0])
+			r = make_parents(t->alias, e);
 		if (r < 0)
 			return r;
+		if (t->alias[0] && symlink(t->path, t->alias) < 0 && errno != EEXIST)
+			return cannot("made", t->alias, e);
 	}
-	r = mount_mqueue(e);
-	if (r < 0)
-		return r;
-	return place_cwd(cwd, e);
+	return 0;
 }
 
-int view_enter_cwd(const struct view_cwd *cwd, struct error *e)
+static int attach(int tree, int to, const char *path)
+{
+	return move_mount(tree, "", to, path,
+			  MOVE_MOUNT_F_EMPTY_PATH | (path[0] ? 0 : MOVE_MOUNT_T_EMPTY_PATH));
+}
+
+static int attach_trees(const struct handed *h, struct error *e)
+{
+	for (size_t i = 0; i < h->n_trees; i++)
+		if (attach(h->trees[i].tree, AT_FDCWD, h->trees[i].path) < 0)
+			return error_errno(e, -errno, "%s: cannot be attached to the guest's view",
+					   h->trees[i].path);
+	return 0;
+}
+
+/* The entry @name of @dir mounted over itself: a mount point can be neither removed nor replaced.
+ * One part of a path and O_NOFOLLOW: whatever the directory's owner does meanwhile, this stays in
+ * it. */
+static int pin(int dir, const char *name, bool read_only, struct error *e)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+	_cleanup_close_ int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), tree = -1;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return error_errno(e, -errno, "--pin: %s", name);
+	if (S_ISLNK(st.st_mode))
+		return error_set(e, -ELOOP, "--pin: %s is a symbolic link: pin the file itself",
+				 name);
+	tree = open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	if (tree < 0 ||
+	    (read_only && mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0) ||
+	    attach(tree, fd, "") < 0)
+		return error_errno(e, -errno, "--pin: %s cannot be mounted over itself", name);
+	return 0;
+}
+
+/* The tree of the last --rw in front of item @item. */
+static int tree_in_front(const struct handed *h, size_t item)
+{
+	const struct handed_tree *last = NULL;
+
+	for (size_t i = 0; i < h->n_trees; i++) {
+		const struct handed_tree *t = &h->trees[i];
+
+		if (t->kind == VIEW_RW && t->item < item && (!last || t->item > last->item))
+			last = t;
+	}
+	return last ? last->tree : -1;
+}
+
+/* Nobody, not even its owner, can open what has no mode, and the owner is root. */
+static int hide(const char *path, bool must_exist, struct error *e)
+{
+	struct stat st;
+	const char *empty;
+
+	if (stat(path, &st) < 0)
+		return errno == ENOENT && !must_exist ? 0
+						      : error_errno(e, -errno, "--hide: %s", path);
+	empty = S_ISDIR(st.st_mode) ? "/.hidden" : "/.hidden-file";
+	if (mount(empty, path, NULL, MS_BIND, NULL) < 0)
+		return error_errno(e, -errno, "--hide: %s cannot be covered", path);
+	return 0;
+}
+
+static int make_hidden(const struct view_plan *plan, struct error *e)
+{
+	bool any = plan->base->hidden.n > 0;
+	int fd;
+
+	for (size_t i = 0; i < VIEW_ITEMS_MAX; i++)
+		any |= plan->items[i].kind == VIEW_HIDE;
+	if (!any)
+		return 0;
+	fd = open("/.hidden-file", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
+	if (fd < 0 || mkdir("/.hidden", 0) < 0)
+		return cannot("made", "/.hidden", e);
+	close(fd);
+	return 0;
+}
+
+static int serve_item(const struct view_plan *plan, size_t i, struct error *e)
+{
+	const struct view_item *item = &plan->items[i];
+
+	switch (item->kind) {
+	case VIEW_PIN:
+	case VIEW_PIN_RO:
+		return pin(tree_in_front(plan->handed, i), item->text, item->kind == VIEW_PIN_RO,
+			   e);
+	case VIEW_HIDE:
+		return hide(item->text, true, e);
+	default:
+		return 0;
+	}
+}
+
+static int take_handed(const struct view_plan *plan, struct error *e)
+{
+	int r = make_hidden(plan, e);
+
+	if (r == 0)
+		r = make_places(plan->handed, e);
+	if (r == 0)
+		r = attach_trees(plan->handed, e);
+	for (size_t i = 0; i < plan->base->hidden.n && r == 0; i++)
+		r = hide(plan->base->hidden.path[i], false, e);
+	for (size_t i = 0; i < VIEW_ITEMS_MAX && r == 0; i++)
+		r = serve_item(plan, i, e);
+	return r;
+}
+
+/* ---- the whole ---- */
+
+static int close_root(struct error *e)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+
+	if (mount_setattr(AT_FDCWD, "/", 0, &attr, sizeof(attr)) < 0)
+		return cannot("made read-only", "/", e);
+	return 0;
+}
+
+int view_build(const struct view_plan *plan, struct error *e)
+{
+	int r = make_root(e);
+
+	if (r == 0)
+		r = make_devices(e);
+	if (r == 0)
+		r = show_host(plan, e);
+	if (r == 0)
+		r = view_users_show(plan->uid, e);
+	if (r == 0)
+		r = mount_private_directories(plan->tmp_bytes, e);
+	if (r == 0)
+		r = show_more(plan, e);
+	if (r == 0)
+		r = mount_kernels(plan->own_pts, e);
+	if (r == 0)
+		r = change_root(e);
+	if (r == 0)
+		r = take_handed(plan, e);
+	return r == 0 ? close_root(e) : r;
+}
+
+int view_enter_cwd(const struct handed *h, struct error *e)
 {
 	struct stat here, there;
 
-	if (chdir(cwd->path) < 0)
-		return error_errno(
-			e, -errno,
-			"%s: the guest cannot enter the working "
-			"directory; work in one that others may enter (chmod o+x, on the "
-			"whole path)",
-			cwd->path);
-	if (fstat(cwd->fd, &there) < 0 || stat(".", &here) < 0 || here.st_ino != there.st_ino ||
+	if (chdir(h->cwd_path) < 0)
+		return error_errno(e, -errno,
+				   "%s: the guest cannot enter the working directory; call with "
+				   "--rw and a directory of your own, or work in one that others "
+				   "may enter (chmod o+x)",
+				   h->cwd_path);
+	if (strcmp(h->cwd_path, "/") == 0)
+		return 0;
+	if (fstat(h->cwd, &there) < 0 || stat(".", &here) < 0 || here.st_ino != there.st_ino ||
 	    here.st_dev != there.st_dev)
 		return error_set(e, -EXDEV,
 				 "%s: is another directory for a guest than for the caller",
-				 cwd->path);
+				 h->cwd_path);
+	return 0;
+}
+
+int view_verify(pid_t pid, struct error *e)
+{
+	struct statfs fs;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	if (statfs(path, &fs) < 0)
+		return error_errno(e, -errno, "%s cannot be looked at", path);
+	if (fs.f_type != TMPFS_MAGIC || !(fs.f_flags & ST_RDONLY) || !(fs.f_flags & ST_NOSUID))
+		return error_set(e, -ESTALE, "the guest has no read-only root of its own");
 	return 0;
 }

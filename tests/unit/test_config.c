@@ -49,7 +49,8 @@ static void holds_the_defaults(void **state)
 	(void)state;
 	config_defaults(&c);
 	assert_parses_to("\n", &c);
-	assert_parses_to("# nothing\n; at all\n\n[pool]\n[defaults]\n[ceiling]\n[access]\n", &c);
+	assert_parses_to("# nothing\n; at all\n\n[pool]\n[defaults]\n[ceiling]\n[view]\n[access]\n",
+			 &c);
 	for (int i = 0; i < LIMIT_COUNT; i++) {
 		assert_true(c.defaults.value[i] >= limit_table[i].min);
 		assert_true(c.defaults.value[i] <= c.ceiling.value[i]);
@@ -248,6 +249,15 @@ static const struct {
 	{ "[profile a]\nmemory = 1G\n",
 	  "F:2: [profile a] memory: there is no such key; see harpe-gov.conf(5)" },
 	{ "[access]\nprofiles =\n", "F:2: [access] profiles: names nothing" },
+	{ "[view]\nro =\n", "F:2: [view] ro: names nothing" },
+	{ "[view]\nro = /opt srv\n",
+	  "F:2: [view] ro: \"srv\" is no absolute path without empty, \".\" and \"..\" parts" },
+	{ "[view]\nhide = /opt/../etc\n",
+	  "F:2: [view] hide: \"/opt/../etc\" is no absolute path without empty, \".\" and \"..\" "
+	  "parts" },
+	{ "[view]\nro = /opt /proc/sys\n",
+	  "F:2: [view] ro: /proc/sys: every guest has a /proc of its own" },
+	{ "[view]\nro = /run\n", "F:2: [view] ro: /run: every guest has a /run of its own" },
 	{ "[access]\nprofiles = drop\n",
 	  "[defaults] net = isolated is none of [access] profiles; add it there, or change the "
 	  "default" },
@@ -266,6 +276,20 @@ static const struct {
 	{ "[pool]\nfirst-uid = 4294901760\ncount = 65536\n",
 	  "[pool]: first-uid 4294901760 and count 65536 pass the last uid 4294901760" },
 };
+
+static void reads_paths(void **state)
+{
+	struct config want;
+
+	(void)state;
+	config_defaults(&want);
+	want.view_ro.n = 2;
+	strcpy(want.view_ro.path[0], "/opt");
+	strcpy(want.view_ro.path[1], "/run/models");
+	want.view_hide.n = 1;
+	strcpy(want.view_hide.path[0], "/proc/sys");
+	assert_parses_to("[view]\nro =  /opt\t/run/models \nhide = /proc/sys\n", &want);
+}
 
 static void refuses(void **state)
 {
@@ -1102,8 +1126,10 @@ static void documents_every_key(void **state)
 	assert_mentions(access, "*users*=_", "", "");
 	assert_mentions(access, "*groups*=_", "", "");
 	assert_mentions(access, "*profiles*=_", "", "");
+	assert_mentions(page, "*ro*=_", "", "");
+	assert_mentions(page, "*hide*=_", "", "");
 	assert_mentions(page, "*net*=_", "", "");
-	assert_int_equal(count_of(page, "*=_"), ARRAY_SIZE(keys) - LIMIT_COUNT + 9);
+	assert_int_equal(count_of(page, "*=_"), ARRAY_SIZE(keys) - LIMIT_COUNT + 11);
 }
 
 #define file_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -1114,6 +1140,7 @@ int main(void)
 		cmocka_unit_test(holds_the_defaults),
 		cmocka_unit_test(reads_every_key),
 		cmocka_unit_test(takes_other_spellings),
+		cmocka_unit_test(reads_paths),
 		cmocka_unit_test(refuses),
 		cmocka_unit_test(refuses_bad_limits),
 		cmocka_unit_test(complains_of_the_first_line_only),

@@ -13,8 +13,8 @@
 
 static const struct option sample[] = {
 	{ .limit = &limit_table[LIMIT_MEMORY] },
-	{ NULL, "name", "NAME", "a name" },
-	{ NULL, "all", NULL, "a flag" },
+	{ .name = "name", .value = "NAME", .help = "a name" },
+	{ .name = "all", .help = "a flag" },
 };
 static const struct option_set command_set = { sample, ARRAY_SIZE(sample), 1 };
 static const struct option_set operand_set = { sample, ARRAY_SIZE(sample), 0 };

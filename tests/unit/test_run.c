@@ -355,8 +355,8 @@ static void sends_its_parent(void **state)
 
 	start_run(&c, *state, ARGS("--with-parent", "guest"));
 	fake_take(*state, &call);
-	assert_int_equal(call.n_fds, RUN_FD_MAX);
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", call.fds[RUN_FD_PARENT]);
+	assert_int_equal(call.n_fds, RUN_FD_COUNT + 1);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", call.fds[RUN_FD_COUNT]);
 	assert_true(read_file_at(AT_FDCWD, path, text, sizeof(text)) > 0);
 	snprintf(expected, sizeof(expected), "\nPid:\t%d\n", getpid());
 	assert_non_null(strstr(text, expected));

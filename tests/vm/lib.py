@@ -8,13 +8,14 @@ import json
 import os
 import pathlib
 import pwd
+import shutil
 import signal
 import subprocess
 import tempfile
 import time
 
 SRC = pathlib.Path(__file__).resolve().parents[2]
-GUESTS = SRC / "tests/guests"
+GUESTS = pathlib.Path("/usr/local/share/harpe-guests")  # a copy where every guest sees it
 SHARED = pathlib.Path("/shared")
 SLICE = pathlib.Path("/sys/fs/cgroup/harpe.slice/harpe-isolated.slice")
 DROP_SLICE = pathlib.Path("/sys/fs/cgroup/harpe.slice/harpe-drop.slice")
@@ -22,6 +23,10 @@ RUN_SH = "/usr/share/harpe-gov/run.sh.example"
 POOL = range(90000, 90256)
 AGENT = pwd.getpwnam("agent")
 DROP_IN = pathlib.Path("/etc/harpe-gov/harpe-gov.conf.d/50-test.conf")
+
+
+if not GUESTS.exists():
+    shutil.copytree(SRC / "tests/guests", GUESTS)
 
 
 class Skip(Exception):
@@ -81,7 +86,7 @@ def run(*args, timeout=120, **options):
 
 
 def python(name):
-    """The command line of a guest program of ours. Guests read the checkout's copy."""
+    """The command line of a guest program of ours."""
     return ["python3", str(GUESTS / name)]
 
 
