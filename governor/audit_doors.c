@@ -45,7 +45,8 @@ static int sees(const struct guest_row *row, const char *path, const struct stat
 
 static void judge_private(const struct audit *a, const struct guest_row *row, struct finding *f)
 {
-	static const char *const paths[] = { "/run", "/tmp", "/var/tmp", "/dev/shm" };
+	static const char *const paths[] = { "/",	 "/proc",    "/run",	"/tmp",
+					     "/var/tmp", "/dev/shm", "/dev/pts" };
 
 	(void)a;
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
@@ -250,7 +251,9 @@ static void look_abstract(const struct audit *a, struct finding *f)
 #define END_G "harpe-gov kill ID; report it: the guest's view is not what it must be"
 
 const struct audit_check audit_door_checks[] = {
-	{ "HG-DOOR-001", "Every live guest has a /run, /tmp, /var/tmp and /dev/shm of its own",
+	{ "HG-DOOR-001",
+	  "Every live guest has a root, /proc, /run, /tmp, /var/tmp, /dev/shm and /dev/pts of its "
+	  "own",
 	  "these directories in /proc/PID/root, by device and inode",
 	  "The host's sockets lie in /run: whoever sees them asks others to send.", END_G,
 	  look_private },

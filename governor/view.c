@@ -224,31 +224,6 @@ static int show_more(const struct view_plan *plan, struct error *e)
 	return r == 0 ? bind_resolver(plan, e) : r;
 }
 
-/* hidepid: processes of others are not even named (proc(5)). The kernel counts pseudo-terminals
- * host-wide, but lets nobody but the host's own instance have the last of them (devpts.rst). */
-static const struct {
-	const char *type, *path, *options;
-	unsigned long flags;
-	bool pts, optional;
-} kernel_mounts[] = {
-	{ "proc", "proc", "hidepid=invisible", MS_NODEV | MS_NOEXEC, false, false },
-	{ "devpts", "dev/pts", "newinstance,ptmxmode=666,mode=600,max=64", MS_NOEXEC, true, false },
-	{ "mqueue", "dev/mqueue", NULL, MS_NODEV | MS_NOEXEC, false, true },
-};
-
-static int mount_kernels(bool own_pts, struct error *e)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(kernel_mounts); i++) {
-		if (kernel_mounts[i].pts && !own_pts)
-			continue;
-		if (mount(kernel_mounts[i].type, kernel_mounts[i].path, kernel_mounts[i].type,
-			  MS_NOSUID | kernel_mounts[i].flags, kernel_mounts[i].options) < 0 &&
-		    !(kernel_mounts[i].optional && errno == ENODEV))
-			return cannot("mounted", kernel_mounts[i].path, e);
-	}
-	return 0;
-}
-
 /* ---- step 4: it becomes the root ---- */
 
 static int change_root(struct error *e)
@@ -391,6 +366,35 @@ static int take_handed(const struct view_plan *plan, struct error *e)
 	return r;
 }
 
+/* ---- step 6: the kernel's own ---- */
+
+/* Last: in /proc are links to everywhere, which root can follow, and so what the caller handed over
+ * must not lead there before. hidepid: processes of others are not even named (proc(5)). The kernel
+ * counts pseudo-terminals host-wide, but lets nobody but the host's own instance have the last of
+ * them (devpts.rst). */
+static const struct {
+	const char *type, *path, *options;
+	unsigned long flags;
+	bool pts, optional;
+} kernel_mounts[] = {
+	{ "proc", "proc", "hidepid=invisible", MS_NODEV | MS_NOEXEC, false, false },
+	{ "devpts", "dev/pts", "newinstance,ptmxmode=666,mode=600,max=64", MS_NOEXEC, true, false },
+	{ "mqueue", "dev/mqueue", NULL, MS_NODEV | MS_NOEXEC, false, true },
+};
+
+static int mount_kernels(bool own_pts, struct error *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kernel_mounts); i++) {
+		if (kernel_mounts[i].pts && !own_pts)
+			continue;
+		if (mount(kernel_mounts[i].type, kernel_mounts[i].path, kernel_mounts[i].type,
+			  MS_NOSUID | kernel_mounts[i].flags, kernel_mounts[i].options) < 0 &&
+		    !(kernel_mounts[i].optional && errno == ENODEV))
+			return cannot("mounted", kernel_mounts[i].path, e);
+	}
+	return 0;
+}
+
 /* ---- the whole ---- */
 
 static int close_root(struct error *e)
@@ -417,11 +421,11 @@ int view_build(const struct view_plan *plan, struct error *e)
 	if (r == 0)
 		r = show_more(plan, e);
 	if (r == 0)
-		r = mount_kernels(plan->own_pts, e);
-	if (r == 0)
 		r = change_root(e);
 	if (r == 0)
 		r = take_handed(plan, e);
+	if (r == 0)
+		r = mount_kernels(plan->own_pts, e);
 	return r == 0 ? close_root(e) : r;
 }
 

