@@ -353,6 +353,14 @@ def test_agent_service():
     expect_equal(seen, f"{made} ['out.py']", r)
 
 
+def test_private_tmp_of_its_own():
+    """The same, with --rw: nobody but the service can even name the directory, and it stays 0700."""
+    r = systemd_run("umask 077; d=$(mktemp -d); cd $d; echo 'open("made", "w")' >out.py;"
+                    " harpe-gov run --rw $d --pin out.py:ro -- python3 out.py; stat -c '%a %U' . made",
+                    "PrivateTmp=yes", "NoNewPrivileges=yes")
+    expect_equal((r.status, r.stdout), (0, b"700 agent\n600 agent\n"), r)
+
+
 def test_cron():
     """No terminal, hardly an environment, cwd /: works."""
     with agent_directory() as d:

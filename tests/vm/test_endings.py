@@ -199,8 +199,8 @@ def test_unkillable():
         server.stdout.readline()
         begin = time.monotonic()
         with agent_directory() as d:  # no pipes: the stuck process would hold them open
-            p = start_run("--time", "2s", "--report", d + "/r.json", "--", "cat",
-                          mountpoint + "/file", cwd=d, stdout=subprocess.DEVNULL,
+            p = start_run("--time", "2s", "--ro", mountpoint, "--report", d + "/r.json", "--",
+                          "cat", mountpoint + "/file", cwd=d, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL)
             r = Result(p, d + "/r.json")
             kill = subprocess.run(["harpe-gov", "kill", "--all"], stderr=subprocess.PIPE, check=False)

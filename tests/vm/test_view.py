@@ -252,6 +252,21 @@ def test_read_only():
             expect_equal(pathlib.Path(d, "sub/deep").read_text(), "deep")
 
 
+def test_virtual_environment():
+    """A virtual environment in a home that nobody may enter, by --ro."""
+    with private() as work:
+        venv = "/home/agent/venv"
+        subprocess.run(["python3", "-m", "venv", "--without-pip", venv], user=AGENT.pw_uid,
+                       group=AGENT.pw_gid, check=True, cwd="/")
+        try:
+            put(pathlib.Path(work, "out.py"), "import sys; print(sys.prefix)")
+            r = Result(start_run("--ro", venv, "--rw", work, "--", venv + "/bin/python3", "out.py",
+                                 cwd=work))
+            expect_equal(r.stdout.decode().strip(), venv, r)
+        finally:
+            shutil.rmtree(venv)
+
+
 def test_words_of_the_caller():
     """A path through a symbolic link is there under the caller's words as well."""
     with private() as d, private() as work:
