@@ -113,8 +113,6 @@ static int become_guest(const struct child_plan *plan, struct error *e)
 {
 	int r = confine_reset_process(e);
 
-	if (r == 0)
-		r = confine_scopes(e);
 	if (r == 0 && plan->own_network)
 		r = network_loopback_up(e);
 	if (r == 0)
@@ -122,6 +120,8 @@ static int become_guest(const struct child_plan *plan, struct error *e)
 	if (r == 0 && plan->terminals)
 		r = terminal_enter(plan->terminal->mount, terminal_stream(plan), e);
 	umask(plan->umask_bits & 0777);
+	if (r == 0)
+		r = confine_scopes(e);
 	if (r == 0)
 		r = confine_rlimits(plan->rlimits, plan->file_bytes, e);
 	if (r == 0)

@@ -435,13 +435,12 @@ def test_bad_working_directories():
     """Each error is one sentence with the path."""
     agent = "exec setpriv --reuid=agent --regid=agent --init-groups harpe-gov run -- true"
     cases = (
-        ("mkdir {d}/gone; cd {d}/gone; rmdir {d}/gone", b"{d}/gone (deleted): the working"),
-        ("cd /tmp", b"the working directory is /tmp, of which every guest has its own"),
-        ("cd /dev/shm", b"the working directory is /dev/shm, of which"),
+        ("mkdir {d}/gone; cd {d}/gone; rmdir {d}/gone", b"the working directory: {d}/gone (deleted) has been removed"),
+        ("cd /tmp", b"the working directory: /tmp: every guest has a /tmp of its own"),
+        ("cd /dev/shm", b"the working directory: /dev/shm: every guest has a /dev/shm of its own"),
         ("install -d -m 0700 -o agent {d}/private; cd {d}/private",
          b"{d}/private: the guest cannot enter"),
-        ("mount -t tmpfs x /mnt; mkdir /mnt/x; cd /mnt/x", b"/mnt/x: the guest cannot enter"),
-        ("mount -t tmpfs x /srv; cd /srv", b"/srv: is another directory for a guest"),
+        ("mount -t tmpfs x /usr/src; cd /usr/src", b"/usr/src: is another directory for a guest"),
     )
     with agent_directory() as d:
         for script, words in cases:
@@ -450,6 +449,16 @@ def test_bad_working_directories():
             r = Result(p)
             expect_equal((r.status, r.stdout, r.stderr.count(b"\n")), (125, b"", 1), script, r)
             expect(words.replace(b"{d}", d.encode()) in r.stderr, words, r)
+
+
+def test_mounts_of_the_callers_own():
+    """A working directory that only the caller's mount namespace has is the guest's as well."""
+    for place in "/mnt/x", "/srv":
+        r = subprocess.run(["unshare", "-m", "sh", "-ec",
+                            f"mount -t tmpfs x $(echo {place} | cut -c -4); mkdir -p {place}; cd {place};"
+                            " echo text >file; exec setpriv --reuid=agent --regid=agent --init-groups"
+                            " harpe-gov run -- cat file"], capture_output=True, check=False)
+        expect_equal((r.returncode, r.stdout), (0, b"text\n"), r)
 
 
 def test_symbolic_link_as_working_directory():
