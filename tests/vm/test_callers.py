@@ -355,8 +355,8 @@ def test_agent_service():
 
 def test_private_tmp_of_its_own():
     """The same, with --rw: nobody but the service can even name the directory, and it stays 0700."""
-    r = systemd_run("umask 077; d=$(mktemp -d); cd $d; echo 'open("made", "w")' >out.py;"
-                    " harpe-gov run --rw $d --pin out.py:ro -- python3 out.py; stat -c '%a %U' . made",
+    r = systemd_run("umask 077; d=$(mktemp -d); cd $d; echo ': >made' >out.sh;"
+                    " harpe-gov run --rw $d --pin out.sh:ro -- sh out.sh; stat -c '%a %U' . made",
                     "PrivateTmp=yes", "NoNewPrivileges=yes")
     expect_equal((r.status, r.stdout), (0, b"700 agent\n600 agent\n"), r)
 
