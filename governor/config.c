@@ -11,7 +11,7 @@
 
 #include "common/fd.h"
 #include "common/text.h"
-#include "governor/config_keys.h"
+#include "governor/config_values.h"
 
 struct parser {
 	struct config *config;
@@ -137,173 +137,6 @@ static int find_section(struct parser *p, const char *title)
 			 shown(title, buf));
 }
 
-/* ---- values ---- */
-
-static int set_number(struct parser *p, const struct key *key, uint32_t *to, const char *value)
-{
-	uint64_t n = 0;
-	int r = strcmp(value, "0") == 0 ? 0 : unit_parse(UNIT_COUNT, value, &n);
-	char buf[72];
-
-	if (r < 0 || n < key->min || n > key->max)
-		return error_set(&p->error, -EINVAL, "\"%s\" is not a number from %u to %u",
-				 shown(value, buf), key->min, key->max);
-	*to = (uint32_t)n;
-	return 0;
-}
-
-static int set_size(struct parser *p, uint64_t *to, const char *value)
-{
-	char buf[72];
-
-	if (unit_parse(UNIT_SIZE, value, to) < 0)
-		return error_set(&p->error, -EINVAL, "\"%s\" is not %s", shown(value, buf),
-				 unit_expected(UNIT_SIZE));
-	return 0;
-}
-
-static int add_member(struct parser *p, struct members *m, const char *name, size_t len)
-{
-	if (m->n == ACCESS_MEMBERS_MAX || len > ACCESS_NAME_MAX)
-		return error_set(&p->error, -E2BIG,
-				 "more than %d names, or one longer than %d characters",
-				 ACCESS_MEMBERS_MAX, ACCESS_NAME_MAX);
-	memcpy(m->name[m->n], name, len);
-	m->name[m->n][len] = '\0';
-	m->n++;
-	return 0;
-}
-
-/* Names, separated by blanks. Users and groups are looked up later, by who may ask for them. */
-static int set_members(struct parser *p, struct members *m, const char *value)
-{
-	m->n = 0;
-	snprintf(m->from, sizeof(m->from), "%s:%u", p->path, p->line);
-	for (const char *at = value + strspn(value, " \t"); *at;) {
-		size_t len = strcspn(at, " \t");
-		int r = add_member(p, m, at, len);
-
-		if (r < 0)
-			return r;
-		at += len;
-		at += strspn(at, " \t");
-	}
-	return m->n > 0 ? 0 : error_set(&p->error, -EINVAL, "names nothing");
-}
-
-/* Which profiles there are is known when all has been read: check_profiles(). */
-static int set_profile(struct parser *p, char *to, const char *value)
-{
-	char buf[72];
-
-	if (!profile_name_valid(value))
-		return error_set(&p->error, -EINVAL,
-				 "\"%s\" is no profile's name: 1 to %d of a-z 0-9",
-				 shown(value, buf), PROFILE_NAME_MAX);
-	strcpy(to, value);
-	return 0;
-}
-
-static int add_path(struct parser *p, enum key_kind kind, struct view_paths *to, const char *path)
-{
-	const char *own = kind == KEY_SHOW ? view_own_place(path) : NULL;
-	char buf[72];
-
-	if (to->n == VIEW_PATHS_MAX)
-		return error_set(&p->error, -E2BIG, "more than %d paths", VIEW_PATHS_MAX);
-	if (!path_is_plain(path))
-		return error_set(&p->error, -EINVAL,
-				 "\"%s\" is no absolute path without empty, \".\" and \"..\" parts",
-				 shown(path, buf));
-	if (own)
-		return error_set(&p->error, -EINVAL, "%s: every guest has a %s of its own",
-				 shown(path, buf), own);
-	strcpy(to->path[to->n++], path);
-	return 0;
-}
-
-/* Separated by blanks. */
-static int set_paths(struct parser *p, enum key_kind kind, struct view_paths *to, const char *value)
-{
-	to->n = 0;
-	for (const char *at = value + strspn(value, " \t"); *at; at += strspn(at, " \t")) {
-		size_t len = strcspn(at, " \t");
-		char path[VIEW_PATH_MAX];
-		int r;
-
-		if (len >= sizeof(path))
-			return error_set(&p->error, -E2BIG, "a path of more than %d bytes",
-					 VIEW_PATH_MAX - 1);
-		snprintf(path, sizeof(path), "%.*s", (int)len, at);
-		r = add_path(p, kind, to, path);
-		if (r < 0)
-			return r;
-		at += len;
-	}
-	return to->n > 0 ? 0 : error_set(&p->error, -EINVAL, "names nothing");
-}
-
-static int set_choice(struct parser *p, const struct key *key, uint32_t *to, const char *value)
-{
-	char buf[72], list[64] = "";
-
-	for (uint32_t i = 0; key->choices[i]; i++) {
-		if (strcmp(key->choices[i], value) == 0) {
-			*to = i;
-			return 0;
-		}
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? " or " : "",
-			 key->choices[i]);
-	}
-	return error_set(&p->error, -EINVAL, "\"%s\" is not %s", shown(value, buf), list);
-}
-
-static int add_entry(struct parser *p, struct profile *profile, const char *value)
-{
-	struct origin from = { (uint8_t)p->config->n_files, p->line };
-	struct allow entry;
-	int r = allow_parse(value, &entry, &p->error);
-
-	if (r < 0)
-		return r;
-	r = profile_add(profile, &entry, from);
-	return r == -E2BIG ? error_set(&p->error, r, "more than %d lines", FIREWALL_ENTRIES_MAX)
-	       : r < 0	   ? error_errno(&p->error, r, "the list cannot be kept")
-			   : 0;
-}
-
-static int set_value(struct parser *p, const struct key *key, void *to, const char *value)
-{
-	struct error why;
-	int r;
-
-	switch (key->kind) {
-	case KEY_NUMBER:
-		return set_number(p, key, to, value);
-	case KEY_SIZE:
-		return set_size(p, to, value);
-	case KEY_MEMBERS:
-		return set_members(p, to, value);
-	case KEY_PROFILE:
-		return set_profile(p, to, value);
-	case KEY_PROFILES:
-		return set_members(p, to, value);
-	case KEY_CHOICE:
-		return set_choice(p, key, to, value);
-	case KEY_ALLOW:
-		return add_entry(p, to, value);
-	case KEY_SHOW:
-	case KEY_HIDE:
-		return set_paths(p, key->kind, to, value);
-	case KEY_LIMIT:
-		break;
-	}
-	r = limit_parse(key->limit, value, to, &why);
-	if (r < 0) /* without the name in front, which is said already */
-		error_set(&p->error, r, "%s", why.text + strlen(key->name) + 2);
-	return r;
-}
-
 /* ---- lines ---- */
 
 static int find_key(uint32_t slot, const char *name)
@@ -321,6 +154,8 @@ static int set_key(struct parser *p, const char *title, const char *name, const 
 {
 	const struct key *key;
 	char buf[72];
+	const struct value_place place = { p->path, (uint8_t)p->config->n_files, p->line,
+					   &p->error };
 	int index, r = find_section(p, title);
 	uint32_t slot = (uint32_t)r;
 
@@ -337,7 +172,8 @@ static int set_key(struct parser *p, const char *title, const char *name, const 
 				 name);
 	p->seen[slot] |= 1u << index;
 	p->config->origin[slot][index] = (struct origin){ (uint8_t)p->config->n_files, p->line };
-	r = set_value(p, key, (char *)config_base(p->config, slot) + key->offset, value);
+	r = config_set_value(&place, key, (char *)config_base(p->config, slot) + key->offset,
+			     value);
 	return r < 0 ? error_wrap(&p->error, r, "[%s] %s", title, name) : 0;
 }
 
@@ -429,110 +265,7 @@ int config_read(FILE *file, const char *path, struct config *c, struct error *e)
 	return read_file(p, file, path, e);
 }
 
-/* ---- the whole ---- */
-
-/* @low must not be above @high; each is said with its section. */
-static int check_order(enum limit limit, const char *low_section, uint64_t low,
-		       const char *high_section, uint64_t high, struct error *e)
-{
-	const struct limit_info *info = &limit_table[limit];
-	char shown_low[32], shown_high[32];
-
-	if (low <= high)
-		return 0;
-	return error_set(e, -EINVAL,
-			 "[%s] %s = %s is above [%s] %s = %s; lower the one or raise the other",
-			 low_section, info->name,
-			 unit_format(info->unit, low, shown_low, sizeof(shown_low)), high_section,
-			 info->name, unit_format(info->unit, high, shown_high, sizeof(shown_high)));
-}
-
-const struct profile *config_profile(const struct config *c, const char *name)
-{
-	for (uint32_t i = 0; i < c->n_profiles; i++)
-		if (strcmp(c->profiles[i].name, name) == 0)
-			return &c->profiles[i];
-	return NULL;
-}
-
-bool config_allows_profile(const struct config *c, const struct access *a, const char *name)
-{
-	const struct profile *p = config_profile(c, name);
-
-	if (a->profiles.n == 0)
-		return p && (p->built_in || strcmp(name, c->net) == 0);
-	for (uint32_t i = 0; i < a->profiles.n; i++)
-		if (strcmp(a->profiles.name[i], name) == 0)
-			return true;
-	return false;
-}
-
-static int check_access(const struct config *c, const struct access *a, struct error *e)
-{
-	char title[ACCESS_NAME_MAX + 16];
-	int r = 0;
-
-	snprintf(title, sizeof(title), "access%s%s", a->name[0] ? " " : "", a->name);
-	if (a != c->access && a->users.n + a->groups.n == 0)
-		return error_set(e, -EINVAL, "[%s]: names no users and no groups", title);
-	if (!config_allows_profile(c, a, c->net))
-		return error_set(e, -EINVAL,
-				 "[defaults] net = %s is none of [%s] profiles; add it there, or "
-				 "change the default",
-				 c->net, title);
-	for (int i = 0; i < LIMIT_COUNT && r == 0; i++)
-		if (a->ceiling.value[i] != LIMIT_UNSET)
-			r = check_order((enum limit)i, "defaults", c->defaults.value[i], title,
-					a->ceiling.value[i], e);
-	return r;
-}
-
-static int check_default(const struct config *c, struct error *e)
-{
-	const struct section *section = config_section(SLOT_DEFAULTS);
-	size_t key = 0;
-	const struct origin *o;
-
-	if (config_profile(c, c->net))
-		return 0;
-	while (section->keys[key].kind != KEY_PROFILE)
-		key++;
-	o = &c->origin[SLOT_DEFAULTS][key];
-	return error_set(e, -EINVAL, "%s:%u: [defaults] net: there is no profile \"%s\"",
-			 c->files[o->file], o->line, c->net);
-}
-
-int config_check_profiles(const struct config *c, struct error *e)
-{
-	for (uint32_t i = 0; i < c->n_access; i++) {
-		const struct access *a = &c->access[i];
-
-		for (uint32_t n = 0; n < a->profiles.n; n++)
-			if (!config_profile(c, a->profiles.name[n]))
-				return error_set(
-					e, -EINVAL,
-					"%s: [access%s%s] profiles: there is no profile \"%s\"",
-					a->profiles.from, a->name[0] ? " " : "", a->name,
-					a->profiles.name[n]);
-	}
-	return check_default(c, e);
-}
-
-int config_check(const struct config *c, struct error *e)
-{
-	int r = 0;
-
-	if (c->first_uid > UID_CEILING - c->uid_count)
-		return error_set(e, -EINVAL,
-				 "[pool]: first-uid %u and count %u pass the last uid %u",
-				 c->first_uid, c->uid_count, UID_CEILING);
-	for (int i = 0; i < LIMIT_COUNT && r == 0; i++)
-		r = check_order((enum limit)i, "defaults", c->defaults.value[i], "ceiling",
-				c->ceiling.value[i], e);
-	for (uint32_t i = 0; i < c->n_access && r == 0; i++)
-		r = check_access(c, &c->access[i], e);
-	return r;
-}
+/* ---- files ---- */
 
 static int open_and_read(struct parser *p, const char *path, struct error *e)
 {
