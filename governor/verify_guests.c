@@ -27,6 +27,7 @@
 #define MEASURE_USEC  USEC_PER_SEC
 #define LINGER_USEC   (2 * USEC_PER_SEC) /* for a pipe to close once nobody holds it */
 #define ARGUMENTS_MAX (VERIFY_CHECKS_MAX + 24)
+#define ROW_MS	      4000 /* for the daemon to answer */
 #define REPORT_MAX    65536
 #define NAME_TEXT_MAX 48
 
@@ -157,17 +158,43 @@ static void close_input(struct guest_run *g)
 
 /* ---- looking at one that lives ---- */
 
-static void find_row(struct verify *v, enum verify_run run)
+/* In a child: the daemon may not answer. */
+static void tell_row(const struct verify *v, enum verify_run run, int fd) __attribute__((noreturn));
+static void tell_row(const struct verify *v, enum verify_run run, int fd)
 {
-	_cleanup_(rows_free) struct rows rows = ROWS_NULL;
+	struct rows rows = ROWS_NULL;
 	char name[NAME_TEXT_MAX];
 
 	name_of(v, run, name);
 	if (rows_ask(v->socket, &rows, NULL) < 0)
-		return;
+		_exit(1);
 	for (size_t i = 0; i < rows.n; i++)
 		if (strcmp(rows.row[i].name, name) == 0)
-			v->runs[run].row = rows.row[i];
+			write_whole(fd, &rows.row[i], sizeof(rows.row[i]));
+	_exit(0);
+}
+
+/* The row stays empty when nobody tells it in time. */
+static void find_row(struct verify *v, enum verify_run run)
+{
+	struct pollfd polled = { .events = POLLIN };
+	struct guest_row row;
+	int fds[2];
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return;
+	pid = fork();
+	if (pid == 0)
+		tell_row(v, run, fds[1]);
+	close(fds[1]);
+	polled.fd = fds[0];
+	if (pid > 0 && poll(&polled, 1, ROW_MS) > 0 &&
+	    read(fds[0], &row, sizeof(row)) == sizeof(row))
+		v->runs[run].row = row;
+	close(fds[0]);
+	if (pid > 0 && kill(pid, SIGKILL) == 0)
+		waitpid(pid, NULL, 0);
 }
 
 static int read_cgroup(const struct guest_run *g, const char *name, char *buf, size_t size)
@@ -358,8 +385,37 @@ static void read_report(struct guest_run *g)
 	json_decref(root);
 }
 
-static void reap(struct guest_run *g)
+/* A process of that uid, 0 = none. */
+static int process_of(uint32_t uid)
 {
+	_cleanup_(close_directory) DIR *directory = opendir("/proc");
+	struct dirent *entry;
+
+	while (directory && (entry = readdir(directory))) {
+		int pid = atoi(entry->d_name);
+		struct stat st;
+
+		if (pid > 0 && fstatat(dirfd(directory), entry->d_name, &st, 0) == 0 &&
+		    st.st_uid == uid)
+			return pid;
+	}
+	return 0;
+}
+
+/* At once: later its uid may be another guest's. */
+static void look_for_processes(struct verify *v)
+{
+	const struct guest_run *g = &v->runs[RUN_MAIN];
+	int pid = g->row.id[0] ? process_of(g->row.uid) : 0;
+
+	if (pid)
+		snprintf(v->left, sizeof(v->left), "process %d of its uid lives", pid);
+}
+
+static void reap(struct verify *v, enum verify_run run)
+{
+	struct guest_run *g = &v->runs[run];
+
 	if (g->client <= 0 || waitpid(g->client, &g->status, WNOHANG) != g->client)
 		return;
 	g->client = 0;
@@ -367,6 +423,8 @@ static void reap(struct guest_run *g)
 	g->ended_usec = clock_usec(CLOCK_MONOTONIC);
 	close_input(g);
 	read_report(g);
+	if (run == RUN_MAIN)
+		look_for_processes(v);
 }
 
 /* How much CPU time it gets in a second. */
@@ -414,7 +472,7 @@ static bool serve(struct verify *v)
 	for (int i = 0; i < VERIFY_RUNS; i++) {
 		if (v->runs[i].out >= 0)
 			hear(v, (enum verify_run)i);
-		reap(&v->runs[i]);
+		reap(v, (enum verify_run)i);
 		done &= is_done(&v->runs[i]);
 	}
 	measure(v);
@@ -447,12 +505,12 @@ static void end_all(struct verify *v)
 		fprintf(stderr, "\r%48s\r", "");
 }
 
-/* What is left of the main guest, now that its client has ended. */
-static void look_for_leftovers(struct verify *v)
+/* Of the main guest's control group. */
+static void look_for_group(struct verify *v)
 {
 	const struct guest_run *g = &v->runs[RUN_MAIN];
 
-	if (g->row.id[0] && access(g->row.cgroup, F_OK) == 0)
+	if (!v->left[0] && g->row.id[0] && access(g->row.cgroup, F_OK) == 0)
 		snprintf(v->left, sizeof(v->left), "%.120s is still there", g->row.cgroup);
 }
 
@@ -480,7 +538,7 @@ int verify_run_all(struct verify *v, struct error *e)
 		else if (clock_usec(CLOCK_MONOTONIC) > deadline)
 			break;
 	}
-	look_for_leftovers(v);
+	look_for_group(v);
 	look_at_log(v);
 	end_all(v);
 	return r;

@@ -281,10 +281,12 @@ void judge_signal_all(const struct verify *v, const struct verify_check *c, cons
 		      struct judgement *j)
 {
 	(void)c;
-	if (victim_was_signalled(&v->prepared))
-		judge_set(j, VERDICT_FAIL, "a process of the caller's was signalled");
-	else
+	if (victim_was_signalled(&v->prepared) || is(s, "unsafe"))
+		judge_set(j, VERDICT_FAIL, "it would reach processes of the caller's");
+	else if (is(s, "done") || is_error(s))
 		judge_set(j, VERDICT_PASS, "nobody's but its own; %s", s->outcome);
+	else
+		judge_said(j, VERDICT_UNKNOWN, s);
 }
 
 /* A kernel without the other architecture kills instead. */

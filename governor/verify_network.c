@@ -157,23 +157,37 @@ static void join_groups(const struct listener *l, const struct addresses *a)
 	}
 }
 
-/* How many came; all of them are taken. */
+/* Is it an address of this host? Nobody may take another. Strangers who knock at a port are none of
+ * the guest's. */
+static bool is_ours(struct sockaddr_storage *from, socklen_t size)
+{
+	_cleanup_close_ int fd = socket(from->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	((struct sockaddr_in6 *)from)->sin6_port = 0; /* it lies where that of IPv4 does */
+	return fd < 0 || bind(fd, (struct sockaddr *)from, size) == 0;
+}
+
+/* How many came from here; all are taken. */
 static unsigned int take(const struct listener *l)
 {
+	struct sockaddr_storage from;
+	socklen_t size = sizeof(from);
 	unsigned int n = 0;
 	char data[64];
 	int fd;
 
-	if (l->fd < 0)
-		return 0;
 	if (l->type == SOCK_DGRAM) {
-		while (recv(l->fd, data, sizeof(data), 0) >= 0)
-			n++;
+		while (recvfrom(l->fd, data, sizeof(data), 0, (struct sockaddr *)&from, &size) >=
+		       0) {
+			n += is_ours(&from, size);
+			size = sizeof(from);
+		}
 		return n;
 	}
-	while ((fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+	while ((fd = accept4(l->fd, (struct sockaddr *)&from, &size, SOCK_CLOEXEC)) >= 0) {
+		n += is_ours(&from, size);
 		close(fd);
-		n++;
+		size = sizeof(from);
 	}
 	return n;
 }
@@ -251,11 +265,16 @@ void prepare_network(struct prepared *p)
 		append(p->aim[AIM_TARGET], "", p->target, p->listener[0].port);
 }
 
-static unsigned int take_unix(int fd)
+static unsigned int take_unix(int listener)
 {
-	const struct listener l = { .fd = fd, .type = SOCK_STREAM };
+	unsigned int n = 0;
+	int fd;
 
-	return take(&l);
+	while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+		close(fd);
+		n++;
+	}
+	return n;
 }
 
 void prepared_hear(struct prepared *p)

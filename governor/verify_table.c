@@ -136,7 +136,7 @@ static const struct verify_check file_checks[] = {
 static const struct verify_check process_checks[] = {
 	{ "processes.signal", "a signal to a process of the caller's", RUN_MAIN, AIM_VICTIM,
 	  judge_signal, false },
-	{ "processes.signal-all", "a signal to everybody", RUN_MAIN, AIM_NONE, judge_signal_all,
+	{ "processes.signal-all", "a signal to everybody", RUN_MAIN, AIM_VICTIM, judge_signal_all,
 	  false },
 	{ "processes.signal-others", "the right to signal whoever else is there", RUN_MAIN,
 	  AIM_NONE, judge_denied, false },

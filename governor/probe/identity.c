@@ -119,7 +119,6 @@ static void try_personality(const struct probe *p, char *aim, struct seen *s)
 	seen_set(s, "seen", "%x", (unsigned int)personality(0xffffffff));
 }
 
-/* A new session's leader has itself as session and no controlling terminal. */
 static void try_terminal(const struct probe *p, char *aim, struct seen *s)
 {
 	(void)p;

@@ -27,11 +27,14 @@ static void try_signal(const struct probe *p, char *aim, struct seen *s)
 		seen_attempt(s, word, kill(atoi(word), (int)p->arg[0]));
 }
 
-/* Everybody who may be signalled; those of this program ignore it. */
+/* Everybody who may be signalled; those of this program ignore it. Not where it would hurt the one
+ * that is known: then others would be hurt as well. */
 static void try_signal_all(const struct probe *p, char *aim, struct seen *s)
 {
-	(void)aim;
-	seen_attempt(s, "kill(-1)", kill(-1, (int)p->arg[0]));
+	if (kill(atoi(aim), 0) == 0)
+		seen_set(s, "unsafe", "a process of the caller's may be signalled");
+	else
+		seen_attempt(s, "kill(-1)", kill(-1, (int)p->arg[0]));
 }
 
 static void try_ptrace(const struct probe *p, char *aim, struct seen *s)
