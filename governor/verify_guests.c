@@ -36,8 +36,8 @@ static const struct {
 	bool looked_at; /* from outside, while it lives */
 } kinds[VERIFY_RUNS] = {
 	[RUN_MAIN] = { { NULL }, true },
-	[RUN_WALL] = { { "--memory=32M", "--time=2s" }, false },
-	[RUN_CPU_TIME] = { { "--memory=32M", "--time=30s", "--cpu-time=500ms" }, false },
+	[RUN_WALL] = { { "--memory=32M", "--time=3s" }, false },
+	[RUN_CPU_TIME] = { { "--memory=32M", "--time=30s", "--cpu-time=1s" }, false },
 	[RUN_CPU] = { { "--memory=32M", "--time=30s", "--cpu=20%" }, true },
 	[RUN_MEMORY] = { { "--memory=16M", "--time=30s" }, false },
 	[RUN_PIDS] = { { "--memory=32M", "--time=30s", "--pids=16" }, false },
@@ -130,6 +130,18 @@ static void become_client(const struct verify *v, enum verify_run run, const int
 	_exit(125);
 }
 
+static void close_input(struct guest_run *g)
+{
+	close_fd(&g->in);
+	g->in = -1;
+}
+
+static void let_go_on(struct guest_run *g)
+{
+	if (g->in >= 0 && write(g->in, "g", 1) != 1)
+		close_input(g);
+}
+
 static int start(struct verify *v, enum verify_run run, struct error *e)
 {
 	struct guest_run *g = &v->runs[run];
@@ -142,18 +154,14 @@ static int start(struct verify *v, enum verify_run run, struct error *e)
 	fcntl(out[0], F_SETFL, O_NONBLOCK);
 	g->in = in[1];
 	g->out = out[0];
+	if (!kinds[run].looked_at)
+		let_go_on(g); /* as soon as it is there */
 	g->client = fork();
 	if (g->client == 0)
 		become_client(v, run, (const int[]){ in[0], out[1], g->errors });
 	close(in[0]);
 	close(out[1]);
 	return g->client < 0 ? error_errno(e, -errno, "no process for a guest") : 0;
-}
-
-static void close_input(struct guest_run *g)
-{
-	close_fd(&g->in);
-	g->in = -1;
 }
 
 /* ---- looking at one that lives ---- */
@@ -295,12 +303,6 @@ struct hearing {
 	enum verify_run run;
 };
 
-static void let_go_on(struct guest_run *g)
-{
-	if (g->in >= 0 && write(g->in, "g", 1) != 1)
-		close_input(g);
-}
-
 static bool is_probe_of(const struct verify *v, int check, enum verify_run run)
 {
 	return check >= 0 && v->checks[check]->run == run && !v->checks[check]->no_probe;
@@ -326,9 +328,10 @@ static void take_line(void *userdata, char *line)
 	if (strcmp(line, "ready\t\t") == 0 && !g->ready) {
 		g->ready = true;
 		g->ready_usec = clock_usec(CLOCK_MONOTONIC);
-		if (kinds[h->run].looked_at)
+		if (kinds[h->run].looked_at) {
 			find_row(v, h->run);
-		let_go_on(g);
+			let_go_on(g);
+		}
 		return;
 	}
 	if (strcmp(line, "end\t\t") == 0 && !g->over) {

@@ -140,7 +140,7 @@ void judge_target(const struct verify *v, const struct verify_check *c, const st
 		judge_set(j, VERDICT_UNKNOWN, "it was sent; profile %s may allow it", v->net);
 }
 
-/* The layer that counts is the first; what it lets through the ones behind it would stop. */
+/* The table counts; what it lets through the layers behind it would stop. */
 void judge_table(const struct verify *v, const struct verify_check *c, const struct said *s,
 		 struct judgement *j)
 {
@@ -157,7 +157,7 @@ void judge_table(const struct verify *v, const struct verify_check *c, const str
 	else if (g->drops_uid < 0)
 		judge_set(j, VERDICT_UNKNOWN, "the report has no counters");
 	else
-		judge_set(j, VERDICT_FAIL, "nothing was counted: not the rule by uid stopped it");
+		judge_set(j, VERDICT_FAIL, "nothing was counted: something else stopped it");
 }
 
 /* A host without IPv6 has no groups of it. */
