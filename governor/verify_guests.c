@@ -7,29 +7,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ipc.h>
 #include <sys/mman.h>
-#include <sys/shm.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "common/clock.h"
 #include "common/fd.h"
-#include "governor/rows.h"
-#include "governor/verify.h"
+#include "governor/verify_guests.h"
 
-#define TIME_MS	      120000 /* for all of it */
-#define MEASURE_USEC  USEC_PER_SEC
+#define TIME_MS	      120000		 /* for all of it */
 #define LINGER_USEC   (2 * USEC_PER_SEC) /* for a pipe to close once nobody holds it */
 #define ARGUMENTS_MAX (VERIFY_CHECKS_MAX + 24)
-#define ROW_MS	      4000 /* for the daemon to answer */
 #define REPORT_MAX    65536
-#define NAME_TEXT_MAX 48
 
 static const struct {
 	const char *options[4];
@@ -52,11 +43,6 @@ static void note_signal(int number)
 }
 
 /* ---- starting ---- */
-
-static void name_of(const struct verify *v, enum verify_run run, char name[NAME_TEXT_MAX])
-{
-	snprintf(name, NAME_TEXT_MAX, "verify-%.16s-%d", v->prepared.nonce, (int)run);
-}
 
 struct arguments {
 	char *argv[ARGUMENTS_MAX];
@@ -91,9 +77,9 @@ static void argue_probes(struct arguments *a, const struct verify *v, enum verif
 static void make_arguments(struct arguments *a, const struct verify *v, enum verify_run run,
 			   int report)
 {
-	char name[NAME_TEXT_MAX], number[16];
+	char name[GUEST_NAME_SIZE], number[16];
 
-	name_of(v, run, name);
+	guest_name(v, run, name);
 	snprintf(number, sizeof(number), "%d", report);
 	argue(a, "", "harpe-gov");
 	argue(a, "", "run");
@@ -164,138 +150,6 @@ static int start(struct verify *v, enum verify_run run, struct error *e)
 	return g->client < 0 ? error_errno(e, -errno, "no process for a guest") : 0;
 }
 
-/* ---- looking at one that lives ---- */
-
-/* In a child: the daemon may not answer. */
-static void tell_row(const struct verify *v, enum verify_run run, int fd) __attribute__((noreturn));
-static void tell_row(const struct verify *v, enum verify_run run, int fd)
-{
-	struct rows rows = ROWS_NULL;
-	char name[NAME_TEXT_MAX];
-
-	name_of(v, run, name);
-	if (rows_ask(v->socket, &rows, NULL) < 0)
-		_exit(1);
-	for (size_t i = 0; i < rows.n; i++)
-		if (strcmp(rows.row[i].name, name) == 0)
-			write_whole(fd, &rows.row[i], sizeof(rows.row[i]));
-	_exit(0);
-}
-
-/* The row stays empty when nobody tells it in time. */
-static void find_row(struct verify *v, enum verify_run run)
-{
-	struct pollfd polled = { .events = POLLIN };
-	struct guest_row row;
-	int fds[2];
-	pid_t pid;
-
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return;
-	pid = fork();
-	if (pid == 0)
-		tell_row(v, run, fds[1]);
-	close(fds[1]);
-	polled.fd = fds[0];
-	if (pid > 0 && poll(&polled, 1, ROW_MS) > 0 &&
-	    read(fds[0], &row, sizeof(row)) == sizeof(row))
-		v->runs[run].row = row;
-	close(fds[0]);
-	if (pid > 0 && kill(pid, SIGKILL) == 0)
-		waitpid(pid, NULL, 0);
-}
-
-static int read_cgroup(const struct guest_run *g, const char *name, char *buf, size_t size)
-{
-	char path[2 * PATH_TEXT_MAX];
-
-	if (!g->row.id[0])
-		return -ENOENT;
-	snprintf(path, sizeof(path), "%s/%s", g->row.cgroup, name);
-	return (int)read_file_at(AT_FDCWD, path, buf, size);
-}
-
-static void compare_limit(struct verify *v, const char *name, uint64_t want, uint64_t have)
-{
-	if (have > want && !v->limits[0])
-		snprintf(v->limits, sizeof(v->limits), "%s is above what was asked for", name);
-}
-
-/* memory.max of the scope and pids.max of the guest, as the kernel has them. */
-static void look_at_limits(struct verify *v)
-{
-	const struct guest_run *g = &v->runs[RUN_MAIN];
-	char text[128];
-	uint64_t value;
-
-	v->limits_known = true;
-	if (read_cgroup(g, "memory.max", text, sizeof(text)) > 0 &&
-	    parse_u64_prefix(text, &value) == 0)
-		compare_limit(v, "memory.max", g->row.limits.value[LIMIT_MEMORY], value);
-	else
-		v->limits_known = false;
-	if (read_cgroup(g, "guest/pids.max", text, sizeof(text)) > 0 &&
-	    parse_u64_prefix(text, &value) == 0)
-		compare_limit(v, "pids.max", g->row.limits.value[LIMIT_PIDS], value);
-	else
-		v->limits_known = false;
-	if (read_cgroup(g, "cpu.max", text, sizeof(text)) <= 0)
-		v->limits_known = false;
-	else if (strncmp(text, "max", 3) == 0 && g->row.limits.value[LIMIT_CPU] != LIMIT_INFINITY)
-		snprintf(v->limits, sizeof(v->limits), "cpu.max is max");
-}
-
-static uint64_t cpu_usage(const struct guest_run *g)
-{
-	char text[2048];
-	uint64_t usage = 0;
-
-	if (read_cgroup(g, "cpu.stat", text, sizeof(text)) > 0)
-		keyed_u64(text, "usage_usec", &usage);
-	return usage;
-}
-
-/* Is a listener of the guest's reachable from the host? */
-static bool listener_answers(const struct prepared *p)
-{
-	struct sockaddr_in sin = { .sin_family = AF_INET,
-				   .sin_port = htons((uint16_t)atoi(p->aim[AIM_LISTEN])),
-				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	_cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct pollfd polled = { .fd = fd, .events = POLLOUT };
-	int error = ENOTCONN;
-	socklen_t size = sizeof(error);
-
-	if (fd < 0)
-		return false;
-	if (connect(fd, (struct sockaddr *)&sin, sizeof(sin)) == 0)
-		return true;
-	return errno == EINPROGRESS && poll(&polled, 1, 500) > 0 &&
-	       getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
-}
-
-static bool any_left_shared(const struct prepared *p)
-{
-	_cleanup_free_ char *paths = strdup(p->aim[AIM_LEFT]);
-	char *at = paths;
-	bool found = false;
-
-	for (char *path; (path = strsep(&at, ","));)
-		found |= access(path, F_OK) == 0;
-	return found;
-}
-
-static void look_at_main(struct verify *v)
-{
-	const struct prepared *p = &v->prepared;
-
-	if (v->runs[RUN_MAIN].row.id[0])
-		look_at_limits(v);
-	v->made_shared = shmget(p->key + 1, 0, 0) >= 0;
-	v->left_shared = any_left_shared(p);
-	v->listener_answered = listener_answers(p);
-}
-
 /* ---- hearing ---- */
 
 struct hearing {
@@ -329,7 +183,7 @@ static void take_line(void *userdata, char *line)
 		g->ready = true;
 		g->ready_usec = clock_usec(CLOCK_MONOTONIC);
 		if (kinds[h->run].looked_at) {
-			find_row(v, h->run);
+			look_for_row(v, h->run);
 			let_go_on(g);
 		}
 		return;
@@ -388,33 +242,6 @@ static void read_report(struct guest_run *g)
 	json_decref(root);
 }
 
-/* A process of that uid, 0 = none. */
-static int process_of(uint32_t uid)
-{
-	_cleanup_(close_directory) DIR *directory = opendir("/proc");
-	struct dirent *entry;
-
-	while (directory && (entry = readdir(directory))) {
-		int pid = atoi(entry->d_name);
-		struct stat st;
-
-		if (pid > 0 && fstatat(dirfd(directory), entry->d_name, &st, 0) == 0 &&
-		    st.st_uid == uid)
-			return pid;
-	}
-	return 0;
-}
-
-/* At once: later its uid may be another guest's. */
-static void look_for_processes(struct verify *v)
-{
-	const struct guest_run *g = &v->runs[RUN_MAIN];
-	int pid = g->row.id[0] ? process_of(g->row.uid) : 0;
-
-	if (pid)
-		snprintf(v->left, sizeof(v->left), "process %d of its uid lives", pid);
-}
-
 static void reap(struct verify *v, enum verify_run run)
 {
 	struct guest_run *g = &v->runs[run];
@@ -428,25 +255,6 @@ static void reap(struct verify *v, enum verify_run run)
 	read_report(g);
 	if (run == RUN_MAIN)
 		look_for_processes(v);
-}
-
-/* How much CPU time it gets in a second. */
-static void measure(struct verify *v)
-{
-	static uint64_t since, before;
-	struct guest_run *g = &v->runs[RUN_CPU];
-	uint64_t now = clock_usec(CLOCK_MONOTONIC);
-
-	if (!g->begun_usec || g->client <= 0 || v->cpu_wall_usec)
-		return;
-	if (!since) {
-		since = now;
-		before = cpu_usage(g);
-	} else if (now - since >= MEASURE_USEC) {
-		v->cpu_used_usec = cpu_usage(g) - before;
-		v->cpu_wall_usec = clock_usec(CLOCK_MONOTONIC) - since;
-		kill(g->client, SIGKILL);
-	}
 }
 
 /* Nothing more is to be heard of it. */
@@ -478,7 +286,7 @@ static bool serve(struct verify *v)
 		reap(v, (enum verify_run)i);
 		done &= is_done(&v->runs[i]);
 	}
-	measure(v);
+	measure_cpu(v);
 	prepared_hear(&v->prepared);
 	return done;
 }
@@ -506,23 +314,6 @@ static void end_all(struct verify *v)
 	}
 	if (v->progress)
 		fprintf(stderr, "\r%48s\r", "");
-}
-
-/* Of the main guest's control group. */
-static void look_for_group(struct verify *v)
-{
-	const struct guest_run *g = &v->runs[RUN_MAIN];
-
-	if (!v->left[0] && g->row.id[0] && access(g->row.cgroup, F_OK) == 0)
-		snprintf(v->left, sizeof(v->left), "%.120s is still there", g->row.cgroup);
-}
-
-static void look_at_log(struct verify *v)
-{
-	char text[256];
-
-	v->log_written = read_file_at(AT_FDCWD, v->prepared.aim[AIM_LOG], text, sizeof(text)) > 0 &&
-			 strstr(text, "\n{\"tool\": \"harpe-gov-verify\"}");
 }
 
 int verify_run_all(struct verify *v, struct error *e)

@@ -7,6 +7,13 @@
 void judge_set(struct judgement *j, enum verdict verdict, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Is that the outcome? Is it an errno, or something that did not come to pass? */
+bool said_is(const struct said *s, const char *outcome);
+bool said_is_error(const struct said *s);
+
+/* With what the probe said as what was seen. */
+void judge_said(struct judgement *j, enum verdict verdict, const struct said *s);
+
 typedef void judge_fn(const struct verify *v, const struct verify_check *c, const struct said *s,
 		      struct judgement *j);
 
