@@ -53,30 +53,33 @@ static void add(struct addresses *a, bool v6, enum kind kind, const char *text)
 
 static void add_v4(struct addresses *a, const struct ifaddrs *i)
 {
-	const struct sockaddr_in *sin = (const struct sockaddr_in *)i->ifa_addr;
-	const struct sockaddr_in *all = (const struct sockaddr_in *)i->ifa_broadaddr;
+	struct sockaddr_in own, all = { 0 };
 	char text[INET_ADDRSTRLEN];
 
-	add(a, false, KIND_ALL, inet_ntop(AF_INET, &sin->sin_addr, text, sizeof(text)));
-	if (i->ifa_flags & IFF_BROADCAST && all && all->sin_addr.s_addr != sin->sin_addr.s_addr)
+	memcpy(&own, i->ifa_addr, sizeof(own));
+	add(a, false, KIND_ALL, inet_ntop(AF_INET, &own.sin_addr, text, sizeof(text)));
+	if (i->ifa_flags & IFF_BROADCAST && i->ifa_broadaddr)
+		memcpy(&all, i->ifa_broadaddr, sizeof(all));
+	if (all.sin_addr.s_addr && all.sin_addr.s_addr != own.sin_addr.s_addr)
 		add(a, false, KIND_BROADCAST,
-		    inet_ntop(AF_INET, &all->sin_addr, text, sizeof(text)));
+		    inet_ntop(AF_INET, &all.sin_addr, text, sizeof(text)));
 }
 
 /* The interface by its number, which needs no look-up in another network. */
 static void add_v6(struct addresses *a, const struct ifaddrs *i)
 {
-	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)i->ifa_addr;
 	char text[INET6_ADDRSTRLEN], full[VERIFY_ADDRESS_MAX];
+	struct sockaddr_in6 own;
 
-	inet_ntop(AF_INET6, &sin6->sin6_addr, text, sizeof(text));
-	if (!IN6_IS_ADDR_LINKLOCAL(&sin6->sin6_addr)) {
+	memcpy(&own, i->ifa_addr, sizeof(own));
+	inet_ntop(AF_INET6, &own.sin6_addr, text, sizeof(text));
+	if (!IN6_IS_ADDR_LINKLOCAL(&own.sin6_addr)) {
 		add(a, true, KIND_ALL, text);
 		return;
 	}
-	snprintf(full, sizeof(full), "%s%%%u", text, sin6->sin6_scope_id);
+	snprintf(full, sizeof(full), "%s%%%u", text, own.sin6_scope_id);
 	add(a, true, KIND_LINK_LOCAL, full);
-	snprintf(full, sizeof(full), GROUP6 "%%%u", sin6->sin6_scope_id);
+	snprintf(full, sizeof(full), GROUP6 "%%%u", own.sin6_scope_id);
 	add(a, true, KIND_MULTICAST, full);
 }
 
