@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# bubblewrap inside of a guest, with a network namespace of its own. It makes a user
+# namespace, which the profile must allow:
+#	[profile nested]
+#	user-namespaces = yes
+# Give it to Harpe's user alone, with profiles = in [access]; harpe-gov.conf(5) says what it opens.
+# Run in the VM tests.
+directory=$(dirname "$1")
+exec harpe-gov run --memory 512M --cpu 100% --pids 64 --time 10min --with-parent \
+	--rw "$directory" --pin "$(basename "$1"):ro" --pin audit.jsonl --net nested \
+	-- bwrap --ro-bind /usr /usr --ro-bind /lib /lib --ro-bind /lib64 /lib64 --ro-bind /etc /etc \
+	--proc /proc --dev /dev --tmpfs /tmp --bind "$directory" "$directory" \
+	--die-with-parent --unshare-net \
+	-- python3 "$@" </dev/null
