@@ -30,6 +30,14 @@ ssize_t read_file_at(int dirfd, const char *path, char *buf, size_t size)
 	return (ssize_t)used;
 }
 
+int read_number_at(int dirfd, const char *path, uint64_t *ret)
+{
+	char text[64];
+	ssize_t n = read_file_at(dirfd, path, text, sizeof(text));
+
+	return n < 0 ? (int)n : parse_u64_prefix(text, ret);
+}
+
 int write_file_at(int dirfd, const char *path, const char *text)
 {
 	_cleanup_close_ int fd = openat(dirfd, path, O_WRONLY | O_CLOEXEC);

@@ -61,6 +61,9 @@ static inline void free_ptr(void *p)
  * newline removed. @dirfd may be AT_FDCWD. Returns the length, -E2BIG when it does not fit. */
 ssize_t read_file_at(int dirfd, const char *path, char *buf, size_t size);
 
+/* The number in such a file; "max" is UINT64_MAX. -EINVAL when it is none. */
+int read_number_at(int dirfd, const char *path, uint64_t *ret);
+
 /* Writes @text with one write(2), as cgroupfs and procfs want it. */
 int write_file_at(int dirfd, const char *path, const char *text);
 

@@ -10,7 +10,7 @@
 #include "common/fd.h"
 #include "common/text.h"
 #include "governor/audit.h"
-#include "governor/cgroup.h"
+#include "governor/cgroup_limits.h"
 #include "governor/slices.h"
 
 /* ---- systemd's address filter ---- */

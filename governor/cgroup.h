@@ -18,7 +18,6 @@
 #include <sys/types.h>
 
 #include "common/limits.h"
-#include "common/report.h"
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
@@ -40,24 +39,6 @@ void cgroup_close(struct cgroup *cg);
 /* Puts cpu.max back: the last step before the guest is released. */
 int cgroup_throttle(struct cgroup *cg, struct error *e);
 
-/* Reads every limit back, here and in all ancestors. -ESTALE when one is not as asked; else the
- * smallest values on the way up, which are what is in force: *origins becomes the path of the
- * ancestor for those. An io.weight that there is not is LIMIT_UNSET. Call after cgroup_throttle().
- */
-int cgroup_verify(const struct cgroup *cg, const struct limits *asked, struct limits *ret_in_force,
-		  struct limit_origins *origins, struct error *e);
-
-/* Lowers *limits to what the cgroup @path and those above it allow; *origins becomes the path of
- * those that do. */
-int cgroup_lower(const char *path, struct limits *limits, struct limit_origins *origins,
-		 struct error *e);
-
-/* Does the scope @scope_path still allow no more than @own, which it was made with, and, with all
- * above it, no more than @in_force, as cgroup_verify() found it when the guest started? -ESTALE
- * names the file that allows more; other errors: could not look. What is less now harms nobody. */
-int cgroup_recheck(const char *scope_path, const struct limits *own, const struct limits *in_force,
-		   struct error *e);
-
 /* Is @pid in guest/? 0 or -ESTALE. */
 int cgroup_verify_member(const struct cgroup *cg, pid_t pid, struct error *e);
 
@@ -74,20 +55,3 @@ void cgroup_remove_scope(const char *path);
 
 /* Stops everything in guest/ at once, or lets it go on. Killing works either way. */
 int cgroup_freeze(const struct cgroup *cg, int freeze, struct error *e);
-
-/* Processes and threads in guest/, or REPORT_UNKNOWN. */
-uint64_t cgroup_tasks(const struct cgroup *cg);
-
-/* CPU time used by everything that ever ran in guest/, microseconds. */
-int cgroup_cpu_usage(const struct cgroup *cg, uint64_t *ret_usec);
-
-/* Fills in the counters; what this kernel lacks stays REPORT_UNKNOWN. */
-void cgroup_counters(const struct cgroup *cg, struct report *report);
-
-/* The same of a scope that somebody else made, before it is killed. */
-void cgroup_counters_at(const char *scope_path, struct report *report);
-
-/* Looks at what the memory is made of now, and keeps the largest of each (memory.stat): anonymous
- * memory, files in memory (tmpfs, shared memory), and the rest of the page cache, which the kernel
- * can drop. Of processes that are dead only the last can still be seen. */
-void cgroup_sample_memory(const struct cgroup *cg, struct report *report);

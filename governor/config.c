@@ -4,8 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <ini.h>
-#include <inttypes.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/fd.h"
 #include "governor/config_keys.h"
 
 /* @low must not be above @high; each is said with its section. */

@@ -15,7 +15,8 @@
 
 #include "common/clock.h"
 #include "common/fd.h"
-#include "governor/cgroup.h"
+#include "governor/cgroup_counters.h"
+#include "governor/cgroup_limits.h"
 #include "governor/child.h"
 #include "governor/confine.h"
 #include "governor/deadline.h"

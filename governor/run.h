@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * One connection as the daemon sees it: the supervisor that serves it and, once that asked for a
- * guest, the guest's uid and scope. Shared by runs.c (how connections come and go) and asks.c (what
- * supervisors ask).
+ * guest, the guest's uid and scope. Shared by runs.c (how connections come and go) and asks*.c
+ * (what supervisors ask).
  */
 #pragma once
 
@@ -74,6 +74,9 @@ void run_refuse(struct run *r, enum pair_verb to, const struct error *e);
 /* What the daemon itself knows of a run whose supervisor tells nothing. */
 void run_describe(const struct run *r, struct report *report);
 
+/* Writes that down for a later daemon, should this one die. */
+void run_note(const struct run *r);
+
 /* Tells the supervisor to end its guest. */
 void run_stop(struct run *r, enum ended reason);
 
@@ -95,12 +98,3 @@ void run_end_early(struct run *r);
 
 /* -ETIMEDOUT, with the sentence for a supervisor that is late. */
 int run_too_late(struct error *e);
-
-/* Gives places that became free to the runs that wait. */
-void asks_admit_waiting(struct daemon *d);
-
-/* Its time is over: it gets no place. */
-void asks_stop_waiting(struct run *r);
-
-/* Serves one record of the supervisor's; -EPROTO when it makes no sense. */
-int asks_serve(struct run *r, const struct pair_ask *ask);

@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "governor/cgroup.h"
+#include "governor/asks.h"
+#include "governor/cgroup_counters.h"
 #include "governor/deadline.h"
 #include "governor/journal.h"
 #include "governor/ledger.h"
-#include "governor/run.h"
 #include "governor/supervisor.h"
 
 #define REQUEST_USEC ((DEADLINE_SEC + 1) * USEC_PER_SEC)
@@ -97,6 +97,17 @@ uint32_t run_count_of_caller(const struct run *self, bool guests_only)
 		    (r->has_scope || !guests_only))
 			n++;
 	return n;
+}
+
+/* The run goes on without. */
+void run_note(const struct run *r)
+{
+	struct report report;
+	struct error e = ERROR_NULL;
+
+	run_describe(r, &report);
+	if (ledger_note(LEDGER_PATH, &report, &e) < 0)
+		journal_error("run %s: %s", r->id, e.text);
 }
 
 void run_stop(struct run *r, enum ended reason)

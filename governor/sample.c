@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/fd.h"
+#include "governor/cgroup_counters.h"
 
 #define FIRST_USEC   10000u
 #define LONGEST_USEC (USEC_PER_SEC / 2)

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "common/fd.h"
-#include "governor/cgroup.h"
+#include "governor/cgroup_counters.h"
 #include "governor/ledger.h"
 
 #define ROUNDS	 100

@@ -15,6 +15,7 @@
 #include "common/request.h"
 #include "common/wire.h"
 #include "governor/deadline.h"
+#include "governor/cgroup_counters.h"
 #include "governor/pair.h"
 #include "governor/sample.h"
 

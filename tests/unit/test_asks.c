@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "governor/run.h"
+#include "governor/asks.h"
 
 enum { ALICE = 1001 };
 

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "governor/cgroup_counters.h"
+
+#include <fcntl.h>
+
+#include "common/fd.h"
+#include "governor/cgroup_io.h"
+
+#define TEXT_MAX 4096
+
+static uint64_t number_or_unknown(int dirfd, const char *file)
+{
+	uint64_t n;
+
+	return read_number_at(dirfd, file, &n) == 0 ? n : REPORT_UNKNOWN;
+}
+
+static uint64_t keyed_or_unknown(const char *text, const char *key)
+{
+	uint64_t n;
+
+	return keyed_u64(text, key, &n) == 0 ? n : REPORT_UNKNOWN;
+}
+
+uint64_t cgroup_tasks(const struct cgroup *cg)
+{
+	return number_or_unknown(cg->guest_fd, "pids.current");
+}
+
+int cgroup_cpu_usage(const struct cgroup *cg, uint64_t *ret_usec)
+{
+	char text[TEXT_MAX];
+	ssize_t n = read_file_at(cg->guest_fd, "cpu.stat", text, sizeof(text));
+
+	return n < 0 ? (int)n : keyed_u64(text, "usage_usec", ret_usec);
+}
+
+/* cpu.stat of the scope for throttling (the quota is there), of guest/ for the time used. */
+static void cpu_counters(const struct cgroup *cg, struct report *report)
+{
+	char text[TEXT_MAX];
+
+	if (read_file_at(cg->guest_fd, "cpu.stat", text, sizeof(text)) >= 0) {
+		report->cpu_usec = keyed_or_unknown(text, "usage_usec");
+		report->cpu_user_usec = keyed_or_unknown(text, "user_usec");
+		report->cpu_system_usec = keyed_or_unknown(text, "system_usec");
+	}
+	if (read_file_at(cg->scope_fd, "cpu.stat", text, sizeof(text)) >= 0)
+		report->throttled_usec = keyed_or_unknown(text, "throttled_usec");
+}
+
+void cgroup_counters(const struct cgroup *cg, struct report *report)
+{
+	char text[TEXT_MAX];
+
+	if (cg->guest_fd < 0)
+		return;
+	cpu_counters(cg, report);
+	report->memory_peak = number_or_unknown(cg->guest_fd, "memory.peak");
+	report->swap_peak = number_or_unknown(cg->guest_fd, "memory.swap.peak");
+	report->pids_peak = number_or_unknown(cg->guest_fd, "pids.peak");
+	if (read_file_at(cg->guest_fd, "memory.events", text, sizeof(text)) >= 0)
+		report->memory_oom_kills = keyed_or_unknown(text, "oom_kill");
+	if (read_file_at(cg->scope_fd, "memory.events.local", text, sizeof(text)) >= 0)
+		report->memory_limit_hits = keyed_or_unknown(text, "oom");
+	if (read_file_at(cg->guest_fd, "pids.events", text, sizeof(text)) >= 0)
+		report->pids_refused = keyed_or_unknown(text, "max");
+	cgroup_io_bytes(cg->guest_fd, &report->io_read, &report->io_written);
+}
+
+void cgroup_counters_at(const char *scope_path, struct report *report)
+{
+	_cleanup_(cgroup_close) struct cgroup cg = CGROUP_NULL;
+
+	cg.scope_fd = open(scope_path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (cg.scope_fd >= 0)
+		cg.guest_fd = openat(cg.scope_fd, "guest", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cgroup_counters(&cg, report);
+}
+
+static void keep_largest(uint64_t *largest, uint64_t value)
+{
+	if (*largest == REPORT_UNKNOWN || value > *largest)
+		*largest = value;
+}
+
+void cgroup_sample_memory(const struct cgroup *cg, struct report *report)
+{
+	char text[TEXT_MAX];
+	uint64_t anon, file, shmem;
+
+	if (cg->guest_fd < 0 || read_file_at(cg->guest_fd, "memory.stat", text, sizeof(text)) < 0 ||
+	    keyed_u64(text, "anon", &anon) < 0 || keyed_u64(text, "file", &file) < 0 ||
+	    keyed_u64(text, "shmem", &shmem) < 0)
+		return;
+	keep_largest(&report->memory_cache, file > shmem ? file - shmem : 0);
+	if (anon == 0) /* nobody is alive: what there was is gone */
+		return;
+	keep_largest(&report->memory_anon, anon);
+	keep_largest(&report->memory_shmem, shmem);
+}

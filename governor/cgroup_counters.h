@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the kernel has counted of a guest. */
+#pragma once
+
+#include "common/report.h"
+#include "governor/cgroup.h"
+
+/* Processes and threads in guest/, or REPORT_UNKNOWN. */
+uint64_t cgroup_tasks(const struct cgroup *cg);
+
+/* CPU time used by everything that ever ran in guest/, microseconds. */
+int cgroup_cpu_usage(const struct cgroup *cg, uint64_t *ret_usec);
+
+/* Fills in the counters; what this kernel lacks stays REPORT_UNKNOWN. */
+void cgroup_counters(const struct cgroup *cg, struct report *report);
+
+/* The same of a scope that somebody else made, before it is killed. */
+void cgroup_counters_at(const char *scope_path, struct report *report);
+
+/* Looks at what the memory is made of now, and keeps the largest of each (memory.stat): anonymous
+ * memory, files in memory (tmpfs, shared memory), and the rest of the page cache, which the kernel
+ * can drop. Of processes that are dead only the last can still be seen. */
+void cgroup_sample_memory(const struct cgroup *cg, struct report *report);

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "governor/cgroup_limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/fd.h"
+#include "governor/cgroup_io.h"
+
+#define CPU_PERIOD_USEC	   100000u /* the kernel's default period of cpu.max */
+#define CPU_QUOTA_MIN_USEC 1000u   /* the kernel's smallest quota */
+
+/* cpu.max ("QUOTA PERIOD") as microseconds per second. */
+static int parse_cpu_max(const char *text, uint64_t *ret_quota, uint64_t *ret_period)
+{
+	const char *blank = strchr(text, ' ');
+
+	if (!blank)
+		return -EINVAL;
+	if (parse_u64_prefix(text, ret_quota) < 0 || parse_u64_prefix(blank + 1, ret_period) < 0)
+		return -EINVAL;
+	return *ret_period > 0 ? 0 : -EINVAL;
+}
+
+static int read_cpu_max(int dirfd, enum limit limit, uint64_t *ret)
+{
+	(void)limit;
+	char text[64];
+	uint64_t quota, period;
+	ssize_t n = read_file_at(dirfd, "cpu.max", text, sizeof(text));
+
+	if (n < 0)
+		return (int)n;
+	if (parse_cpu_max(text, &quota, &period) < 0)
+		return -EINVAL;
+	*ret = quota == LIMIT_INFINITY ? LIMIT_INFINITY : quota * USEC_PER_SEC / period;
+	return 0;
+}
+
+/* What the kernel holds when systemd was asked for @asked: whole microseconds per period, at least
+ * CPU_QUOTA_MIN_USEC (the period grows for small quotas). */
+static uint64_t cpu_as_written(uint64_t asked, const char *cpu_max)
+{
+	uint64_t quota, period = CPU_PERIOD_USEC;
+
+	if (asked == LIMIT_INFINITY || parse_cpu_max(cpu_max, &quota, &period) < 0)
+		return asked;
+	quota = asked * period / USEC_PER_SEC;
+	if (quota < CPU_QUOTA_MIN_USEC)
+		quota = CPU_QUOTA_MIN_USEC;
+	return quota * USEC_PER_SEC / period;
+}
+
+enum place {
+	ON_SCOPE,
+	ON_GUEST,
+	ON_GUEST_BY_DISK, /* see cgroup_io.h */
+};
+
+static const struct in_force {
+	enum limit limit;
+	const char *file;
+	enum place place;
+	bool bounds_below; /* cgroups below get no more than this */
+	int (*read)(int dirfd, enum limit limit, uint64_t *ret); /* NULL: it is one number */
+} files[] = {
+	{ LIMIT_MEMORY, "memory.max", ON_SCOPE, true, NULL },
+	{ LIMIT_SWAP, "memory.swap.max", ON_SCOPE, true, NULL },
+	{ LIMIT_CPU, "cpu.max", ON_SCOPE, true, read_cpu_max },
+	{ LIMIT_PIDS, "pids.max", ON_GUEST, true, NULL },
+	{ LIMIT_IO_WEIGHT, "io.weight", ON_SCOPE, false, cgroup_io_weight },
+	{ LIMIT_IO_READ, "io.max", ON_GUEST_BY_DISK, true, cgroup_io_smallest },
+	{ LIMIT_IO_WRITE, "io.max", ON_GUEST_BY_DISK, true, cgroup_io_smallest },
+};
+
+static int read_limit(int dirfd, const struct in_force *f, uint64_t *ret)
+{
+	return f->read ? f->read(dirfd, f->limit, ret) : read_number_at(dirfd, f->file, ret);
+}
+
+/* The kernel's own value, none, stays where systemd may not use the controller. */
+static int refuse_limit(const struct cgroup *cg, const struct in_force *f, uint64_t have,
+			uint64_t want, struct error *e)
+{
+	const char *below = f->place == ON_GUEST ? "/guest" : "";
+
+	if (have == LIMIT_INFINITY)
+		return error_set(e, -ESTALE,
+				 "%s%s/%s: is max where %" PRIu64 " was set, as when the %.*s "
+				 "controller is not available in the slices above: look for "
+				 "DisableControllers= there",
+				 cg->path, below, f->file, want, (int)strcspn(f->file, "."),
+				 f->file);
+	return error_set(e, -ESTALE, "%s%s/%s: is %" PRIu64 " where %" PRIu64 " was set", cg->path,
+			 below, f->file, have, want);
+}
+
+/* Compares one limit with what is to be in force, which becomes what is: LIMIT_UNSET when this
+ * kernel has no such thing and nobody needs it. */
+static int verify_limit(const struct cgroup *cg, const struct in_force *f, uint64_t *in_force,
+			struct error *e)
+{
+	uint64_t want = *in_force, have;
+	int r = read_limit(f->place == ON_SCOPE ? cg->scope_fd : cg->guest_fd, f, &have);
+
+	if (r == -ENOENT && (cg->untold & 1u << f->limit)) {
+		*in_force = LIMIT_UNSET;
+		return 0;
+	}
+	if (r < 0)
+		return error_errno(e, r, "%s/%s: cannot be read back", cg->path, f->file);
+	if (f->limit == LIMIT_CPU)
+		want = cpu_as_written(want, cg->cpu_max);
+	if (have != want)
+		return refuse_limit(cg, f, have, want, e);
+	*in_force = have; /* rounded, if at all */
+	return 0;
+}
+
+static int verify_own(const struct cgroup *cg, struct limits *in_force, struct error *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		const struct in_force *f = &files[i];
+		int r = f->place == ON_GUEST_BY_DISK
+				? 0
+				: verify_limit(cg, f, &in_force->value[f->limit], e);
+
+		if (r < 0)
+			return r;
+	}
+	return cgroup_io_verify(cg->guest_fd, cg->path, in_force, e);
+}
+
+/* Lowers @limits to what the directory @dirfd, which is @path, allows; only a file that is not
+ * there limits nothing. */
+static int lower_to(int dirfd, const char *path, struct limits *limits,
+		    struct limit_origins *origins)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		const struct in_force *f = &files[i];
+		uint64_t have, *limit = &limits->value[f->limit];
+		int r = f->bounds_below ? read_limit(dirfd, f, &have) : -ENOENT;
+
+		if (r < 0 && r != -ENOENT)
+			return r;
+		if (r < 0 || have >= *limit)
+			continue;
+		*limit = have;
+		snprintf(origins->text[f->limit], ORIGIN_TEXT_MAX, "%s", path);
+	}
+	return 0;
+}
+
+/* Up to, and without, the root, which has no limits. */
+int cgroup_lower(const char *path, struct limits *limits, struct limit_origins *origins,
+		 struct error *e)
+{
+	char at[512];
+
+	for (snprintf(at, sizeof(at), "%s", path); strlen(at) > strlen(CGROUP_ROOT);
+	     *strrchr(at, '/') = '\0') {
+		_cleanup_close_ int fd = open(at, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		int r = fd < 0 ? -errno : lower_to(fd, at, limits, origins);
+
+		if (r < 0)
+			return error_errno(e, r, "%s: its limits cannot be read", at);
+	}
+	return 0;
+}
+
+int cgroup_verify(const struct cgroup *cg, const struct limits *asked, struct limits *ret_in_force,
+		  struct limit_origins *origins, struct error *e)
+{
+	struct limits in_force = *asked;
+	char group[8];
+	int r = verify_own(cg, &in_force, e);
+
+	if (r < 0)
+		return r;
+	if (read_file_at(cg->guest_fd, "memory.oom.group", group, sizeof(group)) < 0 ||
+	    strcmp(group, "1") != 0)
+		return error_set(e, -ESTALE, "%s/guest/memory.oom.group: is not 1", cg->path);
+	r = cgroup_lower(cg->path, &in_force, origins, e);
+	if (r == 0)
+		*ret_in_force = in_force;
+	return r;
+}
+
+static bool is_unlimited(uint64_t value)
+{
+	return value == LIMIT_UNSET || value == LIMIT_INFINITY;
+}
+
+/* systemd rounds a CPU quota up to what it can write. */
+static uint64_t most_allowed(int scope_fd, enum limit limit, uint64_t in_force)
+{
+	char cpu_max[64];
+	uint64_t written;
+
+	if (limit != LIMIT_CPU || read_file_at(scope_fd, "cpu.max", cpu_max, sizeof(cpu_max)) < 0)
+		return in_force;
+	written = cpu_as_written(in_force, cpu_max);
+	return written > in_force ? written : in_force;
+}
+
+static int recheck_limits(int scope_fd, const char *path, const struct limits *in_force,
+			  const struct limits *now, struct error *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		const struct in_force *f = &files[i];
+		uint64_t want = in_force->value[f->limit], have = now->value[f->limit];
+
+		if (f->bounds_below && !is_unlimited(want) &&
+		    have > most_allowed(scope_fd, f->limit, want))
+			return error_set(e, -ESTALE,
+					 "%s: %s: it and the cgroups above allow %" PRIu64
+					 " where %" PRIu64 " was in force",
+					 path, f->file, have, want);
+	}
+	return 0;
+}
+
+static int recheck_own(int scope_fd, int guest_fd, const char *path, const struct limits *own,
+		       struct error *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		const struct in_force *f = &files[i];
+		uint64_t want = own->value[f->limit], have;
+		int r = f->bounds_below && !is_unlimited(want)
+				? read_limit(f->place == ON_SCOPE ? scope_fd : guest_fd, f, &have)
+				: -ENOENT;
+
+		if (r < 0 && r != -ENOENT)
+			return error_errno(e, r, "%s/%s: cannot be read", path, f->file);
+		if (r == 0 && have > most_allowed(scope_fd, f->limit, want))
+			return error_set(
+				e, -ESTALE, "%s%s/%s: allows %" PRIu64 " where %" PRIu64 " was set",
+				path, f->place == ON_SCOPE ? "" : "/guest", f->file, have, want);
+	}
+	return 0;
+}
+
+int cgroup_recheck(const char *scope_path, const struct limits *own, const struct limits *in_force,
+		   struct error *e)
+{
+	_cleanup_close_ int scope = open(scope_path, O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	struct limit_origins origins;
+	struct limits now;
+	char guest[512];
+	int r;
+
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		now.value[i] = LIMIT_INFINITY;
+	snprintf(guest, sizeof(guest), "%s/guest", scope_path);
+	fd = open(guest, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (scope < 0 || fd < 0)
+		return error_errno(e, -errno, "%s: cannot be opened", guest);
+	r = recheck_own(scope, fd, scope_path, own, e);
+	if (r == 0)
+		r = cgroup_lower(guest, &now, &origins, e);
+	return r < 0 ? r : recheck_limits(scope, scope_path, in_force, &now, e);
+}
