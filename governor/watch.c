@@ -14,8 +14,8 @@
 #include "common/fd.h"
 #include "common/request.h"
 #include "common/wire.h"
-#include "governor/deadline.h"
 #include "governor/cgroup_counters.h"
+#include "governor/deadline.h"
 #include "governor/pair.h"
 #include "governor/sample.h"
 
