@@ -90,6 +90,7 @@ static int look_at(struct handed_tree *t, const struct caller *caller, struct er
 	if (r < 0)
 		return r;
 	t->is_directory = S_ISDIR(st.st_mode);
+	t->gid = st.st_gid;
 	if (t->alias[0] && strcmp(t->alias, t->path) == 0)
 		t->alias = "";
 	r = check_place(t, e);
@@ -226,13 +227,14 @@ static int clone_trees_in(int mntns, struct handed *h, struct error *e)
 
 /* ---- the whole ---- */
 
-/* What contains others comes first: they are attached inside of it. */
+/* What contains others comes first: they are attached inside of it. Of one path given twice the
+ * later is on top. */
 static int compare_trees(const void *a, const void *b)
 {
-	size_t la = strlen(((const struct handed_tree *)a)->path);
-	size_t lb = strlen(((const struct handed_tree *)b)->path);
+	const struct handed_tree *ta = a, *tb = b;
+	size_t la = strlen(ta->path), lb = strlen(tb->path);
 
-	return (la > lb) - (la < lb);
+	return la != lb ? (la > lb) - (la < lb) : (ta->item > tb->item) - (ta->item < tb->item);
 }
 
 int handed_open(const struct handed_call *call, struct handed *ret, struct error *e)
@@ -252,15 +254,11 @@ int handed_open(const struct handed_call *call, struct handed *ret, struct error
 }
 
 /* Files that the guest makes belong to the directory's group, if the caller is in it. */
-static gid_t disk_gid(const struct caller *caller, int fd)
+static uint32_t disk_gid(const struct caller *caller, uint32_t gid)
 {
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return caller->gid;
 	for (uint32_t i = 0; i < caller->n_groups; i++)
-		if (caller->groups[i] == st.st_gid)
-			return st.st_gid;
+		if (caller->groups[i] == gid)
+			return gid;
 	return caller->gid;
 }
 
@@ -275,7 +273,7 @@ int handed_map(struct handed *h, const struct caller *caller, uint32_t uid, stru
 
 		if (t->kind != VIEW_RW)
 			continue;
-		disk.gid = disk_gid(caller, t->fd);
+		disk.gid = disk_gid(caller, t->gid);
 		r = idmap_mount(t->tree, &disk, &guest, e);
 		if (r < 0)
 			return error_wrap(e, r, "--rw %s", t->path);

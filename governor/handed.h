@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/request.h"
 #include "governor/access.h"
@@ -19,6 +20,7 @@ struct handed_tree {
 	int fd;		     /* O_PATH, as received */
 	int tree;	     /* a detached copy of its mount */
 	bool is_directory;
+	uint32_t gid;	   /* that it belongs to */
 	char *path;	   /* as the kernel names it */
 	const char *alias; /* the path that the caller wrote, "" when there is nothing to add */
 	size_t item;	   /* its place in the request */

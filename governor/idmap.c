@@ -18,11 +18,13 @@
 /* A process in a user namespace of its own, which it keeps until it is killed. */
 static pid_t fork_keeper(void)
 {
+	pid_t parent = getpid();
 	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
 
 	if (pid != 0)
 		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		_exit(1);
 	for (;;)
 		pause();
 }

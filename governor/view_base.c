@@ -48,10 +48,11 @@ static int look_at(const char *path, bool may_link, struct view_place *ret)
 	*ret = (struct view_place){ .is_directory = true };
 	snprintf(ret->path, sizeof(ret->path), "%s", path);
 	n = may_link ? readlink(path, ret->link, sizeof(ret->link) - 1) : -1;
-	if (n > 0) {
-		ret->link[n] = '\0';
+	if (n >= (ssize_t)sizeof(ret->link) - 1)
+		n = 0; /* it may be longer: where it leads is bound instead */
+	ret->link[n > 0 ? n : 0] = '\0';
+	if (n > 0)
 		return 0;
-	}
 	if (stat(path, &st) < 0)
 		return -errno;
 	ret->is_directory = S_ISDIR(st.st_mode);
