@@ -162,6 +162,13 @@ static int get_scope(struct guest *g, struct error *e)
 	return g->holder < 0 ? error_errno(e, -errno, "the scope's own process") : 0;
 }
 
+static int check_lasting(const struct guest *g, struct error *e)
+{
+	if (!(g->grant.filter & CONFINE_USER_NAMESPACES))
+		return 0;
+	return handed_check_lasting(&g->handed, g->call->request, g->grant.profile, e);
+}
+
 static void describe(struct guest *g)
 {
 	struct report *r = g->report;
@@ -334,6 +341,9 @@ static int set_up(struct guest *g, struct error *e)
 	if (r < 0)
 		return r;
 	describe(g);
+	r = check_lasting(g, e);
+	if (r < 0)
+		return r;
 	g->cgroup.untold = limits_untold(&g->call->request->limits, &g->grant.limits);
 	r = cgroup_prepare(&g->cgroup, g->grant.scope, g->grant.holder, &g->grant.limits, e);
 	if (r == 0 && g->call->request->terminals)

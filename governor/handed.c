@@ -281,6 +281,44 @@ int handed_map(struct handed *h, const struct caller *caller, uint32_t uid, stru
 	return 0;
 }
 
+/* ---- where mounts can be taken away ---- */
+
+static int refuse_passing(const char *option, const char *text, const char *profile,
+			  struct error *e)
+{
+	return error_set(e, -EPERM,
+			 "--%s %s: would not hold with profile %s, whose guests may make user "
+			 "namespaces; take another with --net",
+			 option, text, profile);
+}
+
+static bool is_in_writable(const struct handed *h, const struct handed_tree *t)
+{
+	for (size_t i = 0; i < h->n_trees; i++)
+		if (h->trees[i].kind != VIEW_RO && view_path_below(t->path, h->trees[i].path))
+			return true;
+	return false;
+}
+
+int handed_check_lasting(const struct handed *h, const struct request *q, const char *profile,
+			 struct error *e)
+{
+	static const char *const passing[VIEW_KIND_COUNT] = {
+		[VIEW_PIN] = "pin",
+		[VIEW_PIN_RO] = "pin",
+		[VIEW_HIDE] = "hide",
+	};
+
+	for (size_t i = 0; i < VIEW_ITEMS_MAX; i++)
+		if (passing[q->view[i].kind])
+			return refuse_passing(passing[q->view[i].kind], q->view[i].text, profile,
+					      e);
+	for (size_t i = 0; i < h->n_trees; i++)
+		if (h->trees[i].kind == VIEW_RO && is_in_writable(h, &h->trees[i]))
+			return refuse_passing("ro", h->trees[i].path, profile, e);
+	return 0;
+}
+
 void handed_close(struct handed *h)
 {
 	for (size_t i = 0; i < h->n_trees; i++) {

@@ -50,4 +50,12 @@ int handed_open(const struct handed_call *call, struct handed *ret, struct error
 /* Makes every --rw directory look as if it belonged to @uid. */
 int handed_map(struct handed *h, const struct caller *caller, uint32_t uid, struct error *e);
 
+/* For a guest that may make user namespaces: -EPERM when @h or @q asks for what does not hold then.
+ * It can enter a mount namespace without these mounts and there rename, through a descriptor from
+ * before, what is a mount point in the old one; the kernel then takes the mount away from everybody
+ * (vfs_rename(), detach_mounts()). So there are no pins, nothing hidden, and nothing read-only in
+ * what can be written to. @profile is for the sentence. */
+int handed_check_lasting(const struct handed *h, const struct request *q, const char *profile,
+			 struct error *e);
+
 void handed_close(struct handed *h);

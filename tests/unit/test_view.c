@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "governor/handed.h"
 #include "governor/mounts.h"
 #include "governor/view_base.h"
 #include "governor/view_request.h"
@@ -147,6 +148,46 @@ static void checks_items(void **state)
 		request_clear(&q);
 		memcpy(q.view, cases[i].items, sizeof(cases[i].items));
 		assert_int_equal(request_check(&q, &e), cases[i].r);
+	}
+}
+
+/* Where guests may make user namespaces, mounts in what they can write to can be taken away. */
+static void refuses_what_would_not_hold(void **state)
+{
+	static char top[] = "/srv/job", below[] = "/srv/job/data", beside[] = "/srv/jobs";
+	static const struct {
+		struct view_item item;
+		char *path;
+		enum view_kind top;
+		const char *says; /* "" = nothing is wrong */
+	} cases[] = {
+		{ { VIEW_RO, "" }, beside, VIEW_RW, "" },
+		{ { VIEW_RO, "" }, below, VIEW_RO, "" },
+		{ { VIEW_RW, "" }, below, VIEW_NONE, "" },
+		{ { VIEW_RO, "" }, below, VIEW_RW, "--ro /srv/job/data: would not hold with" },
+		{ { VIEW_RO, "" }, below, VIEW_NONE, "--ro /srv/job/data: would not hold with" },
+		{ { VIEW_PIN, "log" },
+		  beside,
+		  VIEW_RW,
+		  "--pin log: would not hold with profile p," },
+		{ { VIEW_PIN_RO, "log" }, beside, VIEW_RW, "--pin log: would not hold with" },
+		{ { VIEW_HIDE, "/etc/x" }, beside, VIEW_RW, "--hide /etc/x: would not hold with" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct request q = { .view = { cases[i].item } };
+		const struct handed h = {
+			.n_trees = 2,
+			.trees = { { .kind = cases[i].top, .path = top },
+				   { .kind = (enum view_kind)cases[i].item.kind,
+				     .path = cases[i].path } },
+		};
+		struct error e = ERROR_NULL;
+		int r = handed_check_lasting(&h, &q, "p", &e);
+
+		assert_int_equal(r, cases[i].says[0] ? -EPERM : 0);
+		assert_memory_equal(e.text, cases[i].says, strlen(cases[i].says));
 	}
 }
 
@@ -333,6 +374,7 @@ int main(void)
 		cmocka_unit_test(keeps_what_is_the_guests_own),
 		cmocka_unit_test(finds_mounts_below),
 		cmocka_unit_test(checks_items),
+		cmocka_unit_test(refuses_what_would_not_hold),
 		cmocka_unit_test(counts_descriptors),
 		cmocka_unit_test(fits_into_a_message),
 		cmocka_unit_test(parses_options),
