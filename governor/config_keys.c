@@ -51,8 +51,8 @@ static const struct key default_keys[] = {
 };
 static const struct key ceiling_keys[] = { LIMIT_KEYS(struct config, ceiling) };
 static const struct key view_keys[] = {
-	{ .name = "ro", .kind = KEY_SHOW, .offset = offsetof(struct config, view_ro) },
-	{ .name = "hide", .kind = KEY_HIDE, .offset = offsetof(struct config, view_hide) },
+	{ .name = "ro", .kind = KEY_PATHS, .offset = offsetof(struct config, view_ro) },
+	{ .name = "hide", .kind = KEY_PATHS, .offset = offsetof(struct config, view_hide) },
 };
 static const struct key access_keys[] = {
 	{ .name = "max-guests",

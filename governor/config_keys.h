@@ -16,8 +16,7 @@ enum key_kind {
 	KEY_PROFILE,  /* char[PROFILE_NAME_MAX + 1] */
 	KEY_PROFILES, /* struct members */
 	KEY_ALLOW,    /* struct profile: every line adds one */
-	KEY_SHOW,     /* struct view_paths, that can be shown to guests */
-	KEY_HIDE,     /* struct view_paths */
+	KEY_PATHS,    /* struct view_paths, of the host's files */
 };
 
 struct key {

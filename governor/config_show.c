@@ -85,8 +85,7 @@ static void print_value(const struct key *key, const void *at, FILE *to)
 	case KEY_CHOICE:
 		fputs(key->choices[*(const uint32_t *)at], to);
 		break;
-	case KEY_SHOW:
-	case KEY_HIDE:
+	case KEY_PATHS:
 		for (uint32_t i = 0; i < paths->n; i++)
 			fprintf(to, "%s%s", i ? " " : "", paths->path[i]);
 		break;
@@ -99,7 +98,7 @@ static bool is_unset(const struct key *key, const void *at)
 {
 	if (key->kind == KEY_MEMBERS || key->kind == KEY_PROFILES)
 		return ((const struct members *)at)->n == 0;
-	if (key->kind == KEY_SHOW || key->kind == KEY_HIDE)
+	if (key->kind == KEY_PATHS)
 		return ((const struct view_paths *)at)->n == 0;
 	return key->kind == KEY_LIMIT && *(const uint64_t *)at == LIMIT_UNSET;
 }

@@ -87,10 +87,9 @@ static int set_profile(const struct value_place *p, const struct key *key, void 
 	return 0;
 }
 
-static int add_path(const struct value_place *p, enum key_kind kind, struct view_paths *to,
-		    const char *path)
+static int add_path(const struct value_place *p, struct view_paths *to, const char *path)
 {
-	const char *own = kind == KEY_SHOW ? view_own_place(path) : NULL;
+	const char *own = view_own_place(path);
 	char buf[72];
 
 	if (to->n == VIEW_PATHS_MAX)
@@ -112,6 +111,7 @@ static int set_paths(const struct value_place *p, const struct key *key, void *t
 {
 	struct view_paths *paths = to;
 
+	(void)key;
 	paths->n = 0;
 	for (const char *at = value + strspn(value, " \t"); *at; at += strspn(at, " \t")) {
 		size_t len = strcspn(at, " \t");
@@ -122,7 +122,7 @@ static int set_paths(const struct value_place *p, const struct key *key, void *t
 			return error_set(p->error, -E2BIG, "a path of more than %d bytes",
 					 VIEW_PATH_MAX - 1);
 		snprintf(path, sizeof(path), "%.*s", (int)len, at);
-		r = add_path(p, key->kind, paths, path);
+		r = add_path(p, paths, path);
 		if (r < 0)
 			return r;
 		at += len;
@@ -178,8 +178,7 @@ static int (*const setters[])(const struct value_place *p, const struct key *key
 			      const char *value) = {
 	[KEY_NUMBER] = set_number,    [KEY_SIZE] = set_size,	   [KEY_LIMIT] = set_limit,
 	[KEY_CHOICE] = set_choice,    [KEY_MEMBERS] = set_members, [KEY_PROFILE] = set_profile,
-	[KEY_PROFILES] = set_members, [KEY_ALLOW] = add_entry,	   [KEY_SHOW] = set_paths,
-	[KEY_HIDE] = set_paths,
+	[KEY_PROFILES] = set_members, [KEY_ALLOW] = add_entry,	   [KEY_PATHS] = set_paths,
 };
 
 int config_set_value(const struct value_place *p, const struct key *key, void *to,

@@ -307,9 +307,12 @@ static int tree_in_front(const struct handed *h, size_t item)
 /* Nobody, not even its owner, can open what has no mode, and the owner is root. */
 static int hide(const char *path, bool must_exist, struct error *e)
 {
+	const char *empty, *own = view_own_place(path);
 	struct stat st;
-	const char *empty;
 
+	if (own) /* /proc would come on top of it */
+		return error_set(e, -EINVAL, "--hide: %s: every guest has a %s of its own", path,
+				 own);
 	if (stat(path, &st) < 0)
 		return errno == ENOENT && !must_exist ? 0
 						      : error_errno(e, -errno, "--hide: %s", path);
@@ -444,7 +447,8 @@ int view_enter_cwd(const struct handed *h, struct error *e)
 	if (fstat(h->cwd, &there) < 0 || stat(".", &here) < 0 || here.st_ino != there.st_ino ||
 	    here.st_dev != there.st_dev)
 		return error_set(e, -EXDEV,
-				 "%s: is another directory for a guest than for the caller",
+				 "%s: is another directory for a guest than for the caller; call "
+				 "from one that the host has there, or give it with --ro",
 				 h->cwd_path);
 	return 0;
 }

@@ -257,6 +257,8 @@ static const struct {
 	  "parts" },
 	{ "[view]\nro = /opt /proc/sys\n",
 	  "F:2: [view] ro: /proc/sys: every guest has a /proc of its own" },
+	{ "[view]\nhide = /proc/sys\n",
+	  "F:2: [view] hide: /proc/sys: every guest has a /proc of its own" },
 	{ "[view]\nro = /run\n", "F:2: [view] ro: /run: every guest has a /run of its own" },
 	{ "[access]\nprofiles = drop\n",
 	  "[defaults] net = isolated is none of [access] profiles; add it there, or change the "
@@ -287,8 +289,8 @@ static void reads_paths(void **state)
 	strcpy(want.view_ro.path[0], "/opt");
 	strcpy(want.view_ro.path[1], "/run/models");
 	want.view_hide.n = 1;
-	strcpy(want.view_hide.path[0], "/proc/sys");
-	assert_parses_to("[view]\nro =  /opt\t/run/models \nhide = /proc/sys\n", &want);
+	strcpy(want.view_hide.path[0], "/etc/sys");
+	assert_parses_to("[view]\nro =  /opt\t/run/models \nhide = /etc/sys\n", &want);
 }
 
 static void refuses(void **state)
