@@ -26,6 +26,8 @@ void judge_arrival(const struct verify *v, const struct verify_check *c, const s
 	else if (l->type == SOCK_STREAM && said_is(s, "done"))
 		judge_set(j, VERDICT_FAIL, "connected to %.120s, which is none of verify's",
 			  s->detail);
+	else if (!said_is(s, "done") && !said_is_error(s)) /* it may never have sent */
+		judge_said(j, VERDICT_UNKNOWN, s);
 	else
 		judge_set(j, VERDICT_PASS, "nothing arrived; %s (%.120s)", s->outcome, s->detail);
 }
