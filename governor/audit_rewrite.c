@@ -47,11 +47,15 @@ static bool is_upright(const struct box *b)
 	       b->first_port <= b->last_port;
 }
 
-/* One that could not be made out is anywhere. */
+/* One that could not be made out is anywhere, and so is what there are too many of. */
 static void add_box(struct rewrite *w, struct box b)
 {
-	if (w->n < REWRITE_BOXES_MAX)
+	if (w->n < REWRITE_BOXES_MAX) {
 		w->to[w->n++] = is_upright(&b) ? b : anywhere(b.family);
+		return;
+	}
+	w->to[0] = anywhere(AF_INET);
+	w->to[1] = anywhere(AF_INET6);
 }
 
 /* For each family that a table can have packets of. */
