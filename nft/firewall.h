@@ -9,8 +9,10 @@
  *
  * The table, in nft's words, with two profiles, "drop" (no entries) and "web":
  *
- *	table inet harpe_gov {                          # flags owner (,persist) while a daemon
- *holds it set pool { type uid size 256                        # as many as there are elements
+ *	table inet harpe_gov {                          # flags owner[,persist] when held
+ *		set pool {
+ *			type uid
+ *			size 256                        # as many as there are elements
  *			counter                         # one per element: a guest's own drops
  *			elements = { 90000, 90001, ... }
  *		}
