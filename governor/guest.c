@@ -222,11 +222,13 @@ static void close_handed_over(struct guest *g)
 	handed_close(&g->handed);
 }
 
-static int start_child(struct guest *g, struct error *e)
+/* All but its end of the control socket. */
+static void plan_child(struct guest *g, struct child_plan *ret)
 {
 	const struct request *q = g->call->request;
-	int *fds = g->call->fds, ends[2];
-	struct child_plan plan = {
+	const int *fds = g->call->fds;
+
+	*ret = (struct child_plan){
 		.uid = g->grant.uid,
 		.umask_bits = q->umask,
 		.rlimits = q->rlimits,
@@ -244,10 +246,17 @@ static int start_child(struct guest *g, struct error *e)
 		.terminals = q->terminals,
 		.own_network = g->grant.own_network != 0,
 	};
-	struct timeval patience = { .tv_sec = SETUP_DEADLINE_SEC };
-
 	for (int i = 0; i < 3; i++)
-		plan.stdio[i] = is_terminal(g, i) ? g->terminal.slave : fds[RUN_FD_STDIN + i];
+		ret->stdio[i] = is_terminal(g, i) ? g->terminal.slave : fds[RUN_FD_STDIN + i];
+}
+
+static int start_child(struct guest *g, struct error *e)
+{
+	struct timeval patience = { .tv_sec = SETUP_DEADLINE_SEC };
+	struct child_plan plan;
+	int ends[2];
+
+	plan_child(g, &plan);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return error_errno(e, -errno, "no control socket");
 	plan.control = ends[1];

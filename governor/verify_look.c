@@ -164,7 +164,7 @@ void measure_cpu(struct verify *v)
 {
 	static uint64_t since, before;
 	struct guest_run *g = &v->runs[RUN_CPU];
-	uint64_t now = clock_usec(CLOCK_MONOTONIC);
+	uint64_t now = clock_usec(CLOCK_MONOTONIC), after;
 
 	if (!g->begun_usec || g->client <= 0 || v->cpu_wall_usec)
 		return;
@@ -172,7 +172,8 @@ void measure_cpu(struct verify *v)
 		since = now;
 		before = cpu_usage(g);
 	} else if (now - since >= MEASURE_USEC) {
-		v->cpu_used_usec = cpu_usage(g) - before;
+		after = cpu_usage(g);
+		v->cpu_used_usec = after > before ? after - before : 0; /* it was not read */
 		v->cpu_wall_usec = clock_usec(CLOCK_MONOTONIC) - since;
 		kill(g->client, SIGKILL);
 	}
