@@ -14,7 +14,7 @@ from lib import (AGENT, DROP_SLICE, Result, as_agent, expect, expect_equal, ps, 
                  wait_until)
 from leaks import layers
 from leaks.attempts import load_modules
-from leaks.far import FAR4, cable
+from leaks.far import FAR4, NEAR, cable
 
 STATUSES = {"PASS": 0, "FAIL": 1, "UNKNOWN": 2}
 # A kernel without Landlock's scopes leaves these open in the host's network (SECURITY.md).
@@ -83,6 +83,7 @@ def test_without_the_daemon():
 
 SUSPEND = pathlib.Path(__file__).parent / "leaks/suspend.py"
 TOKEN = b"harpe-gov-verify"
+GROUPS = "239.77.0.0/16"
 GUESTS_GROUP = socket.inet_aton("239.77.1.1")
 CARRIERS = {socket.IPPROTO_TCP, socket.IPPROTO_UDP, socket.IPPROTO_SCTP, socket.IPPROTO_UDPLITE}
 
@@ -102,6 +103,15 @@ def leaks(far):
     far.wait(frames, lambda: False, 1)
     return [f for f in frames
             if f.protocol in CARRIERS or TOKEN in f.data or GUESTS_GROUP in f.data]
+
+
+@contextlib.contextmanager
+def far_end():
+    """A far end to which groups are routed."""
+    with cable() as far:
+        sh(f"ip route add {GROUPS} dev {NEAR}")
+        far.arrived()
+        yield far
 
 
 @contextlib.contextmanager
@@ -140,8 +150,7 @@ def suspended(pid, wanted):
 
 def try_with(standing):
     """The report with no other layers than these, and what arrived at the far end."""
-    with cable() as far, held() as (p, row):
-        far.arrived()
+    with far_end() as far, held() as (p, row):
         with layers.of(row) as stack, suspended(row["main_pid"], BY_FILTER not in standing):
             stack.stand(standing | {BY_FILTER})
             os.kill(p.pid, signal.SIGCONT)
@@ -157,8 +166,7 @@ def try_with(standing):
 def test_far_end():
     """While all layers stand nothing arrives at the far end of a cable, to which all was sent."""
     load_modules()
-    with cable() as far:
-        far.arrived()
+    with far_end() as far:
         report = ask("--net", "drop", "--target", FAR4)
         arrived = leaks(far)
     assert_healthy(report, (ABSTRACT,))
