@@ -27,8 +27,8 @@ static const struct {
 	bool looked_at; /* from outside, while it lives */
 } kinds[VERIFY_RUNS] = {
 	[RUN_MAIN] = { { NULL }, true },
-	[RUN_WALL] = { { "--memory=32M", "--time=3s" }, false },
-	[RUN_CPU_TIME] = { { "--memory=32M", "--time=30s", "--cpu-time=1s" }, false },
+	[RUN_WALL] = { { "--memory=32M", "--time=5s" }, false },
+	[RUN_CPU_TIME] = { { "--memory=32M", "--time=30s", "--cpu-time=2s" }, false },
 	[RUN_CPU] = { { "--memory=32M", "--time=30s", "--cpu=20%" }, true },
 	[RUN_MEMORY] = { { "--memory=16M", "--time=30s" }, false },
 	[RUN_PIDS] = { { "--memory=32M", "--time=30s", "--pids=16" }, false },

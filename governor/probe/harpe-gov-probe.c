@@ -17,7 +17,7 @@
 #include "governor/probe/process.h"
 
 #define ASKED_MAX	128
-#define DESCRIPTORS_MAX 4096
+#define DESCRIPTORS_MAX 1024
 
 struct beginning beginning;
 
