@@ -33,6 +33,8 @@ def ratios(rows):
     p50 = {row["name"]: row["p50_ms"] for row in rows}
     figures = {f"p50_to_{name}": round(p50["harpe-gov"] / ms, 3)
                for name, ms in p50.items() if name != "harpe-gov"}
+    if "harpe-gov-limits" in p50:
+        figures["p50_other_limits_to_defaults"] = round(p50["harpe-gov-limits"] / p50["harpe-gov"], 3)
     for row in rows:
         if row["name"].startswith("harpe-gov"):
             figures[f"p95_to_p50_{row['name']}"] = round(row["p95_ms"] / row["p50_ms"], 3)
