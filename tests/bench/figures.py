@@ -6,9 +6,10 @@ import struct
 import subprocess
 import time
 
-from peers import groups_of, guest, quiet
+from peers import Missing, groups_of, guest, quiet
 
 GUESTS = 40
+BATCH = 10
 JOBS = 8
 
 
@@ -77,7 +78,11 @@ def start_sleepers(n, *options):
 
 
 def running():
-    return quiet("harpe-gov", "ps").count(" running ")
+    """As far as the daemon says so; a machine that is busy starting guests may not answer."""
+    try:
+        return quiet("harpe-gov", "ps").count(" running ")
+    except Missing:
+        return 0
 
 
 def wait_for(condition, seconds, what):
@@ -86,6 +91,13 @@ def wait_for(condition, seconds, what):
         if time.monotonic() > end:
             raise RuntimeError(f"not within {seconds} s: {what}")
         time.sleep(0.2)
+
+
+def fill(sleepers, n, *options):
+    """A batch at a time, each when the one before runs."""
+    while len(sleepers) < n:
+        sleepers += start_sleepers(min(BATCH, n - len(sleepers)), *options)
+        wait_for(lambda: running() == len(sleepers), 120, f"{len(sleepers)} guests run")
 
 
 def end_sleepers(sleepers):
@@ -97,9 +109,9 @@ def end_sleepers(sleepers):
 def memory():
     daemon = daemon_pid()
     idle, before = private_kib(daemon), own_kib(daemon)
-    sleepers = start_sleepers(GUESTS)
+    sleepers = []
     try:
-        wait_for(lambda: running() == GUESTS, 120, f"{GUESTS} guests run")
+        fill(sleepers, GUESTS)
         time.sleep(1)
         each = [private_kib(pid) for pid in supervisors(daemon)]
         after = own_kib(daemon)

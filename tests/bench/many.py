@@ -5,13 +5,13 @@ import pathlib
 import subprocess
 import time
 
-from figures import daemon_pid, end_sleepers, own_kib, running, start_sleepers, wait_for
+from figures import daemon_pid, end_sleepers, fill, own_kib, wait_for
 from peers import guest, quiet
 from table import percentile
 
 DROP_IN = pathlib.Path("/etc/harpe-gov/harpe-gov.conf.d/50-bench.conf")
 OPTIONS = ["--memory", "16M", "--time", "1d"]
-BATCH = 50
+REPORTED = 250
 RUNS = 20
 
 
@@ -48,13 +48,10 @@ def scopes():
     return [s for s in slices if "harpe-pin-" not in s.name]
 
 
-def fill(n, sleepers, say):
-    """A batch at a time, each when the one before runs."""
-    while len(sleepers) < n:
-        sleepers += start_sleepers(min(BATCH, n - len(sleepers)), *OPTIONS)
-        wait_for(lambda: running() == len(sleepers), 600, f"{len(sleepers)} guests run")
-        if len(sleepers) % 250 == 0:
-            say(f"{len(sleepers)} guests, {memory_available_mib()} MiB available")
+def fill_and_say(n, sleepers, say):
+    for some in range(REPORTED, n + REPORTED, REPORTED):
+        fill(sleepers, min(some, n), *OPTIONS)
+        say(f"{len(sleepers)} guests, {memory_available_mib()} MiB available")
 
 
 def took(action):
@@ -73,7 +70,7 @@ def measure(n, stopwatch, say):
     with room_for(n):
         first, before = start_p50(stopwatch), own_kib(daemon_pid())
         try:
-            seconds = took(lambda: fill(n, sleepers, say))
+            seconds = took(lambda: fill_and_say(n, sleepers, say))
             last, after = start_p50(stopwatch), own_kib(daemon_pid())
             ps = took(lambda: quiet("harpe-gov", "ps"))
         finally:
