@@ -8,6 +8,7 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -304,20 +305,36 @@ static int tree_in_front(const struct handed *h, size_t item)
 	return last ? last->tree : -1;
 }
 
-/* Nobody, not even its owner, can open what has no mode, and the owner is root. */
-static int hide(const char *path, bool must_exist, struct error *e)
+/* With the modes of @uid: 0 when the words are root's own. Its caller must not learn from a refusal
+ * what lies where neither it nor the guest may look. */
+static int open_as(uint32_t uid, const char *path)
 {
-	const char *empty, *own = view_own_place(path);
+	int fd;
+
+	setfsgid(uid);
+	setfsuid(uid);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	setfsuid(0);
+	setfsgid(0);
+	return fd;
+}
+
+/* Nobody, not even its owner, can open what has no mode, and the owner is root. */
+static int hide(const char *path, uint32_t uid, struct error *e)
+{
+	const char *own = view_own_place(path);
+	_cleanup_close_ int fd = -1, tree = -1;
 	struct stat st;
 
 	if (own) /* /proc would come on top of it */
 		return error_set(e, -EINVAL, "--hide: %s: every guest has a %s of its own", path,
 				 own);
-	if (stat(path, &st) < 0)
-		return errno == ENOENT && !must_exist ? 0
-						      : error_errno(e, -errno, "--hide: %s", path);
-	empty = S_ISDIR(st.st_mode) ? "/.hidden" : "/.hidden-file";
-	if (mount(empty, path, NULL, MS_BIND, NULL) < 0)
+	fd = open_as(uid, path);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return errno == ENOENT && uid == 0 ? 0 : error_errno(e, -errno, "--hide: %s", path);
+	tree = open_tree(AT_FDCWD, S_ISDIR(st.st_mode) ? "/.hidden" : "/.hidden-file",
+			 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (tree < 0 || attach(tree, fd, "") < 0)
 		return error_errno(e, -errno, "--hide: %s cannot be covered", path);
 	return 0;
 }
@@ -348,7 +365,7 @@ static int serve_item(const struct view_plan *plan, size_t i, struct error *e)
 		return pin(tree_in_front(plan->handed, i), item->text, item->kind == VIEW_PIN_RO,
 			   e);
 	case VIEW_HIDE:
-		return hide(item->text, true, e);
+		return hide(item->text, plan->uid, e);
 	default:
 		return 0;
 	}
@@ -363,7 +380,7 @@ static int take_handed(const struct view_plan *plan, struct error *e)
 	if (r == 0)
 		r = attach_trees(plan->handed, e);
 	for (size_t i = 0; i < plan->base->hidden.n && r == 0; i++)
-		r = hide(plan->base->hidden.path[i], false, e);
+		r = hide(plan->base->hidden.path[i], 0, e);
 	for (size_t i = 0; i < VIEW_ITEMS_MAX && r == 0; i++)
 		r = serve_item(plan, i, e);
 	return r;

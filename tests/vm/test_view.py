@@ -294,6 +294,15 @@ def test_hide():
         r = run("--hide", "/etc/hostname", "--", "cat", "/etc/hostname", "/usr/include/stdio.h")
         expect_equal((r.stdout, r.status), (b"", 1), r)
         refused(run("--hide", "/etc/nothing", "--", "true"), "--hide: /etc/nothing")
+
+
+def test_hide_tells_nothing():
+    """What lies where neither the caller nor the guest may look is not told by a refusal."""
+    with private() as d:
+        os.chown(d, 0, 0)
+        put(pathlib.Path(d, "there"), "secret")
+        for name in "there", "nothing", "there/deeper":
+            refused(run("--ro", d, "--hide", f"{d}/{name}", "--", "true"), f"{name}: Permission denied")
     r = run("--", "cat", "/opt/more/text")
     expect_equal((r.stdout, r.status), (b"", 1), r)
     shutil.rmtree("/opt/more")
