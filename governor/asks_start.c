@@ -68,6 +68,7 @@ static void grant(struct run *r)
 	memcpy(m.grant.id, r->id, sizeof(m.grant.id));
 	memcpy(m.grant.profile, r->slice->profile, sizeof(m.grant.profile));
 	m.grant.own_network = r->slice->own_network;
+	m.grant.means = r->d->means;
 	m.grant.filter = r->slice->filter;
 	m.grant.resolver = r->slice->resolver;
 	memcpy(m.grant.scope, r->path, sizeof(m.grant.scope));

@@ -316,7 +316,7 @@ static int on_stop(sd_event_source *source, const struct signalfd_siginfo *info,
 static int take_config(struct daemon *d, struct config **config, struct error *e)
 {
 	struct config *old = d->config;
-	struct view_base view;
+	struct view_base view = { 0 };
 	int r = view_base_load(&(*config)->view_ro, &(*config)->view_hide, &view, e);
 
 	if (r < 0)
@@ -327,6 +327,8 @@ static int take_config(struct daemon *d, struct config **config, struct error *e
 		d->config = old;
 		return r;
 	}
+	if (memcmp(&d->view, &view, sizeof(view)) != 0)
+		d->means++;
 	d->view = view;
 	*config = old;
 	return 0;
@@ -339,8 +341,10 @@ static int compile_filters(struct daemon *d, const struct config *c, struct erro
 	for (uint32_t i = 0; i < c->n_profiles && r == 0; i++) {
 		unsigned int with = profile_filter(&c->profiles[i]);
 
-		if (!d->filters[with].filter)
-			r = confine_compile(with, &d->filters[with], e);
+		if (d->filters[with].filter)
+			continue;
+		r = confine_compile(with, &d->filters[with], e);
+		d->means++;
 	}
 	return r;
 }

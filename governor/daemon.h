@@ -48,7 +48,8 @@ struct daemon {
 	struct firewall_profile profiles[CONFIG_PROFILES_MAX];
 	struct sock_fprog filters[CONFINE_PROGRAMS]; /* those that a profile needs, or needed */
 	struct view_base view;			     /* what every guest sees of the host */
-	char slice_path[PATH_TEXT_MAX];		     /* of harpe.slice */
+	uint32_t means;			/* counts the changes of both: supervisors have copies */
+	char slice_path[PATH_TEXT_MAX]; /* of harpe.slice */
 	struct profile_slice *slices[SLICES_MAX];
 	size_t n_slices;
 	int listen_fd;

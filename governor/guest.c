@@ -162,6 +162,16 @@ static int get_scope(struct guest *g, struct error *e)
 	return g->holder < 0 ? error_errno(e, -errno, "the scope's own process") : 0;
 }
 
+/* This process was made before the run waited, with what was in force then. */
+static int check_means(const struct guest *g, struct error *e)
+{
+	if (g->grant.means == g->call->means->version)
+		return 0;
+	return error_set(e, -ESTALE,
+			 "what guests see or may do was changed while this run waited; start it "
+			 "again");
+}
+
 static int check_lasting(const struct guest *g, struct error *e)
 {
 	if (!(g->grant.filter & CONFINE_USER_NAMESPACES))
@@ -350,7 +360,9 @@ static int set_up(struct guest *g, struct error *e)
 	if (r < 0)
 		return r;
 	describe(g);
-	r = check_lasting(g, e);
+	r = check_means(g, e);
+	if (r == 0)
+		r = check_lasting(g, e);
 	if (r < 0)
 		return r;
 	g->cgroup.untold = limits_untold(&g->call->request->limits, &g->grant.limits);

@@ -11,6 +11,7 @@
 
 /* What the daemon prepared once, for all guests. */
 struct guest_means {
+	uint32_t version; /* of the rest: the daemon may have a later one meanwhile */
 	const struct sock_fprog *filters;
 	const struct view_base *view;
 };

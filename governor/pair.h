@@ -45,6 +45,7 @@ struct pair_grant {
 	char id[RUN_ID_LEN + 1];
 	char profile[PROFILE_NAME_MAX + 1];
 	uint32_t own_network; /* the guest gets a network namespace of its own */
+	uint32_t means;	      /* the version of what the daemon prepared (struct guest_means) */
 	uint32_t filter;      /* which system call filter: CONFINE_... together */
 	uint32_t resolver;    /* it may ask name servers */
 	uint32_t uid, caller_uid;

@@ -405,7 +405,9 @@ static int watch(struct run *r)
  * never the last one, whose closing could block it with whatever the peer had sent along. */
 static int fork_supervisor(struct run *r)
 {
-	const struct guest_means means = { .filters = r->d->filters, .view = &r->d->view };
+	const struct guest_means means = { .version = r->d->means,
+					   .filters = r->d->filters,
+					   .view = &r->d->view };
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)

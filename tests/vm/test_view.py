@@ -8,8 +8,8 @@ import shutil
 import stat
 import subprocess
 
-from lib import (AGENT, GUESTS, Result, agent_directory, configured, expect, expect_equal, run, sh,
-                 start_run, wait_running)
+from lib import (AGENT, DROP_IN, GUESTS, Result, agent_directory, configured, expect, expect_equal, ps,
+                 run, sh, start_run, wait_ready, wait_running, wait_until)
 
 BASE = {"bin", "dev", "etc", "home", "lib", "lib64", "proc", "root", "run", "sbin", "tmp", "usr", "var"}
 
@@ -226,6 +226,20 @@ def test_pins_that_cannot_be():
         refused(run("--pin", "a", "--", "true"), "needs --rw DIR in front of it")
 
 
+def test_pins_need_a_guest_without_user_namespaces():
+    """A guest that makes them could take the mount away: refused, and nothing was run."""
+    with private() as d, configured("[profile nested]\nuser-namespaces = yes\n"
+                                    "[access]\nprofiles = isolated nested\n"):
+        put(pathlib.Path(d, "log"), "")
+        os.makedirs(d + "/data")
+        for options in ("--pin", "log"), ("--hide", "/etc/hostname"), ("--ro", d + "/data"):
+            r = Result(start_run("--net", "nested", "--rw", d, *options, "--", "touch", "made", cwd=d))
+            refused(r, options[0], "would not hold with profile nested")
+        expect(not os.path.exists(d + "/made"))
+        r = Result(start_run("--net", "nested", "--rw", d, "--", "unshare", "-U", "touch", "made", cwd=d))
+        expect_equal(r.status, 0, r)
+
+
 def test_report_stays_out():
     """A report in the guest's own directory is refused, also by a way round."""
     with private() as d, private() as other:
@@ -306,6 +320,22 @@ def test_hide_tells_nothing():
     r = run("--", "cat", "/opt/more/text")
     expect_equal((r.stdout, r.status), (b"", 1), r)
     shutil.rmtree("/opt/more")
+
+
+def test_change_while_waiting():
+    """A run that waits is not started with the view of before a reload, and says so."""
+    limit = "[access]\nmax-guests = 1\n"
+    with configured(limit):
+        taken = start_run("--name", "taken", "--", "sleep", "60", cwd="/")
+        wait_running("taken")
+        p = start_run("--name", "waits", "--wait", "600s", "--", "cat", "/etc/hostname", cwd="/")
+        wait_until(lambda: any(g["name"] == "waits" for g in ps()), 20, "it waits")
+        DROP_IN.write_text(limit + "[view]\nhide = /etc/hostname\n")
+        sh("systemctl reload harpe-gov.service")
+        wait_ready()
+        sh("harpe-gov kill taken")
+        refused(Result(p), "was changed while this run waited")
+        taken.communicate()
 
 
 def test_tmp_size():
