@@ -269,7 +269,8 @@ static int attach_trees(const struct handed *h, struct error *e)
 	return 0;
 }
 
-/* The entry @name of @dir mounted over itself: a mount point can be neither removed nor replaced.
+/* The entry @name of @dir mounted over itself, with what is mounted and hidden below: a mount point
+ * can be neither removed nor replaced.
  * One part of a path and O_NOFOLLOW: whatever the directory's owner does meanwhile, this stays in
  * it. */
 static int pin(int dir, const char *name, bool read_only, struct error *e)
@@ -283,7 +284,8 @@ static int pin(int dir, const char *name, bool read_only, struct error *e)
 	if (S_ISLNK(st.st_mode))
 		return error_set(e, -ELOOP, "--pin: %s is a symbolic link: pin the file itself",
 				 name);
-	tree = open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	tree = open_tree(fd, "",
+			 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
 	if (tree < 0 ||
 	    (read_only && mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0) ||
 	    attach(tree, fd, "") < 0)

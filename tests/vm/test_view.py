@@ -216,6 +216,22 @@ def test_pin_is_read_only():
         expect_equal(pathlib.Path(d, "b").read_text(), "by\n", r)
 
 
+def test_pin_uncovers_nothing():
+    """What is read-only or hidden below a pinned directory stays so, whatever the order."""
+    with private() as d:
+        for name in "shown", "secret":
+            os.makedirs(f"{d}/kept/{name}")
+            put(pathlib.Path(d, "kept", name, "text"), name)
+        sh(["chown", "-R", "agent:agent", d + "/kept"])
+        options = ["--ro", d + "/kept/shown", "--hide", d + "/kept/secret", "--rw", d, "--pin", "kept"]
+        for order in options, options[4:] + options[:4]:
+            r = Result(start_run(*order, "--", "sh", "-c",
+                                 "cat kept/shown/text; echo x >kept/shown/text; cat kept/secret/text",
+                                 cwd=d))
+            expect_equal((r.status, r.stdout), (1, b"shown"), r)
+        expect_equal(pathlib.Path(d, "kept/shown/text").read_text(), "shown")
+
+
 def test_pins_that_cannot_be():
     """A symbolic link, what is not there, a path."""
     with private() as d:
