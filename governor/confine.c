@@ -163,8 +163,24 @@ static int drop_inheritable(void)
 	return (int)syscall(SYS_capset, &header, none);
 }
 
+/* Who has none yet may take anybody's (audit_set_loginuid_perm() of the kernel's kernel/audit*.c),
+ * whom the audit's records then name. */
+static int set_login_uid(uint32_t uid)
+{
+	char text[16];
+	int r;
+
+	snprintf(text, sizeof(text), "%" PRIu32, uid);
+	r = write_file_at(AT_FDCWD, "/proc/self/loginuid", text);
+	return r == -ENOENT || r == -EPERM ? 0 : r; /* no audit; the daemon has one */
+}
+
 int confine_identity(uint32_t uid, struct error *e)
 {
+	int r = set_login_uid(uid);
+
+	if (r < 0)
+		return error_errno(e, r, "/proc/self/loginuid: cannot be set");
 	if (setgroups(0, NULL) < 0)
 		return error_errno(e, -errno, "groups cannot be dropped");
 	if (setresgid(uid, uid, uid) < 0)

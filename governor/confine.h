@@ -72,7 +72,8 @@ int confine_rlimits(const struct rlimit limits[GUEST_RLIMITS], uint64_t file_byt
 /* By root, for whom net.core.bpf_jit_limit is no bound (bpf_jit_charge_modmem() in the kernel). */
 int confine_syscalls(const struct sock_fprog *program, struct error *e);
 
-/* No groups, @uid as real, effective, saved uid and gid, no capabilities, no new privileges. */
+/* No groups, @uid as real, effective, saved, login uid and gid, no capabilities, no new privileges.
+ */
 int confine_identity(uint32_t uid, struct error *e);
 
 /* ---- in the supervisor ---- */

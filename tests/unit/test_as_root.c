@@ -163,6 +163,15 @@ static int become_uid_with_baggage(uint32_t uid, struct error *e)
 	return confine_identity(uid, e);
 }
 
+static void assert_login_uid(pid_t pid, const char *want)
+{
+	char path[64], text[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/loginuid", pid);
+	if (read_file_at(AT_FDCWD, path, text, sizeof(text)) >= 0)
+		assert_string_equal(text, want);
+}
+
 static void takes_an_identity(void **state)
 {
 	static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapAmb" };
@@ -176,6 +185,7 @@ static void takes_an_identity(void **state)
 	assert_line(c.pid, "NoNewPrivs:\t1");
 	for (size_t i = 0; i < ARRAY_SIZE(sets); i++)
 		assert_empty(c.pid, sets[i]);
+	assert_login_uid(c.pid, "3000000000");
 	stop(&c);
 }
 

@@ -67,6 +67,7 @@ def test_nothing_of_the_daemon():
             expect_equal(io_class(pid), 0)
             expect_equal(pathlib.Path(f"/proc/{pid}/oom_score_adj").read_text(), "0\n")
             expect_equal(status["Umask"], "0022")
+            expect_equal(pathlib.Path(f"/proc/{pid}/loginuid").read_text(), str(row["uid"]))
         r = run("--", "python3", "-c", "import ctypes; print(ctypes.CDLL(None).prctl(27))")
         expect_equal((r.status, r.stdout), (0, b"0\n"), r)
 
