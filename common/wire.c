@@ -2,49 +2,12 @@
 #include "common/wire.h"
 
 #include <errno.h>
-#include <linux/netlink.h>
-#include <stdbool.h>
+#include <libmnl/libmnl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define FIELDS_MAX 64 /* one bit of a uint64_t each */
-
-/* ---- netlink's format; the client is linked statically, and libmnl comes without an archive ----
- */
-
-static const void *payload(const struct nlattr *attr)
-{
-	return (const char *)attr + NLA_HDRLEN;
-}
-
-static size_t payload_length(const struct nlattr *attr)
-{
-	return attr->nla_len - (size_t)NLA_HDRLEN;
-}
-
-/* Is there a whole attribute in the @left bytes from @attr on? */
-static bool is_whole(const struct nlattr *attr, size_t left)
-{
-	return left >= NLA_HDRLEN && attr->nla_len >= NLA_HDRLEN && attr->nla_len <= left;
-}
-
-/* Appends to a message whose buffer has @size bytes. */
-static bool put_attribute(struct nlmsghdr *nlh, size_t size, uint16_t type, size_t len,
-			  const void *data)
-{
-	struct nlattr *attr = (void *)((char *)nlh + NLMSG_ALIGN(nlh->nlmsg_len));
-	size_t padded = NLA_ALIGN(NLA_HDRLEN + len);
-
-	if (len > UINT16_MAX - NLA_HDRLEN || NLMSG_ALIGN(nlh->nlmsg_len) + padded > size)
-		return false;
-	memset(attr, 0, padded);
-	attr->nla_type = type;
-	attr->nla_len = (uint16_t)(NLA_HDRLEN + len);
-	memcpy((char *)attr + NLA_HDRLEN, data, len);
-	nlh->nlmsg_len = (uint32_t)(NLMSG_ALIGN(nlh->nlmsg_len) + padded);
-	return true;
-}
 
 /* ---- encoding ---- */
 
@@ -60,20 +23,20 @@ static int put_field(struct nlmsghdr *nlh, size_t size, const struct wire_field 
 
 	if (f->kind == WIRE_STRING && member[len - 1] != '\0')
 		return -EINVAL;
-	return put_attribute(nlh, size, f->attr, len, member) ? 0 : -EMSGSIZE;
+	return mnl_attr_put_check(nlh, size, f->attr, len, member) ? 0 : -EMSGSIZE;
 }
 
 ssize_t wire_encode(enum wire_type type, const struct wire_field *fields, size_t n_fields,
 		    const void *object, void *buf, size_t size)
 {
-	struct nlmsghdr *nlh = buf;
+	struct nlmsghdr *nlh;
 	int r;
 
-	if (size < NLMSG_HDRLEN)
+	if (size < MNL_NLMSG_HDRLEN)
 		return -EMSGSIZE;
-	*nlh = (struct nlmsghdr){ .nlmsg_len = NLMSG_HDRLEN,
-				  .nlmsg_type = (uint16_t)type,
-				  .nlmsg_seq = WIRE_VERSION };
+	nlh = mnl_nlmsg_put_header(buf);
+	nlh->nlmsg_type = (uint16_t)type;
+	nlh->nlmsg_seq = WIRE_VERSION;
 	for (size_t i = 0; i < n_fields; i++) {
 		r = put_field(nlh, size, &fields[i], (const char *)object + fields[i].offset);
 		if (r < 0)
@@ -88,7 +51,7 @@ int wire_type(const void *buf, size_t len, struct error *e)
 {
 	const struct nlmsghdr *nlh = buf;
 
-	if (len < NLMSG_HDRLEN || nlh->nlmsg_len != len || len % NLMSG_ALIGNTO != 0)
+	if (len < MNL_NLMSG_HDRLEN || nlh->nlmsg_len != len || len % MNL_ALIGNTO != 0)
 		return error_set(e, -EPROTO, "message of %zu bytes has a wrong length", len);
 	if (nlh->nlmsg_seq != WIRE_VERSION)
 		return error_set(e, -EPROTO, "message of version %u, not %u: restart what is older",
@@ -102,12 +65,12 @@ int wire_type(const void *buf, size_t len, struct error *e)
 
 static int check_payload(const struct wire_field *f, const struct nlattr *attr)
 {
-	size_t len = payload_length(attr);
+	size_t len = mnl_attr_get_payload_len(attr);
 
 	if (f->kind != WIRE_STRING)
 		return len == f->size;
-	return len > 0 && len <= f->size &&
-	       memchr(payload(attr), '\0', len) == (const char *)payload(attr) + len - 1;
+	return len <= f->size && mnl_attr_validate(attr, MNL_TYPE_NUL_STRING) >= 0 &&
+	       strlen(mnl_attr_get_str(attr)) == len - 1;
 }
 
 /* The field of @attr, whose bit is set in *seen; NULL when the attribute is not valid. */
@@ -128,27 +91,27 @@ static const struct wire_field *field_of(const struct wire_field *fields, size_t
 }
 
 /* Walks all attributes and stores them in @object, or only checks them when that is NULL. The end
- * of the last one must be the end of the message. */
+ * of the last one must be the end of the message: libmnl's own loops end quietly at a short one. */
 static int walk(const struct wire_field *fields, size_t n_fields, const struct nlmsghdr *nlh,
 		char *object, struct error *e)
 {
-	const char *at = (const char *)nlh + NLMSG_HDRLEN;
 	const char *end = (const char *)nlh + nlh->nlmsg_len;
+	const struct nlattr *attr = mnl_nlmsg_get_payload(nlh);
 	uint64_t seen = 0;
 
-	while (at < end) {
-		const struct nlattr *attr = (const void *)at;
+	while ((const char *)attr < end) {
 		const struct wire_field *f;
 
-		if (!is_whole(attr, (size_t)(end - at)))
+		if (!mnl_attr_ok(attr, (int)(end - (const char *)attr)))
 			return error_set(e, -EPROTO, "message ends inside an attribute");
 		f = field_of(fields, n_fields, attr, &seen);
 		if (!f)
 			return error_set(e, -EPROTO, "message has an invalid attribute %u",
 					 attr->nla_type);
 		if (object)
-			memcpy(object + f->offset, payload(attr), payload_length(attr));
-		at += NLA_ALIGN(attr->nla_len);
+			memcpy(object + f->offset, mnl_attr_get_payload(attr),
+			       mnl_attr_get_payload_len(attr));
+		attr = mnl_attr_next(attr);
 	}
 	return 0;
 }

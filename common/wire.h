@@ -2,9 +2,9 @@
 /*
  * The messages between `harpe-gov` and its supervisor, over one SOCK_SEQPACKET Unix socket.
  *
- * A message is a netlink header followed by netlink attributes (linux/netlink.h): nlmsg_type is an
- * enum wire_type, nlmsg_seq is WIRE_VERSION, the rest is 0. What a struct looks like on the wire is
- * a table of fields, so both directions and both ends share one description.
+ * A message is a netlink header followed by netlink attributes, built and validated with libmnl:
+ * nlmsg_type is an enum wire_type, nlmsg_seq is WIRE_VERSION, the rest is 0. What a struct looks
+ * like on the wire is a table of fields, so both directions and both ends share one description.
  *
  * Decoding is strict, since the peer is hostile: unknown, doubled, short, long or unterminated
  * attributes make the whole message invalid, and the object is left as it was.

@@ -232,33 +232,12 @@ int rows_print_json(const struct rows *rows)
 	return text ? puts(text) < 0 ? -EIO : 0 : -ENOMEM;
 }
 
-/* From the file alone: what other name services know is not for a program that is linked
- * statically. NULL when it is not there; the last one is remembered, most guests have one caller.
- */
-static const char *user_name(uint32_t uid)
-{
-	static uint32_t known = UINT32_MAX;
-	static char name[64];
-	_cleanup_(close_file) FILE *file = NULL;
-	const struct passwd *user;
-
-	if (uid == known)
-		return name[0] ? name : NULL;
-	known = uid;
-	name[0] = '\0';
-	file = fopen("/etc/passwd", "re");
-	while (file && !name[0] && (user = fgetpwent(file)))
-		if (user->pw_uid == uid)
-			snprintf(name, sizeof(name), "%s", user->pw_name);
-	return name[0] ? name : NULL;
-}
-
 const char *user_text(uint32_t uid, char *buf, size_t size)
 {
-	const char *name = user_name(uid);
+	const struct passwd *user = getpwuid(uid);
 
-	if (name)
-		return escape_for(STDOUT_FILENO, name, buf, size);
+	if (user)
+		return escape_for(STDOUT_FILENO, user->pw_name, buf, size);
 	snprintf(buf, size, "%" PRIu32, uid);
 	return buf;
 }
