@@ -201,14 +201,14 @@ void run_finish(struct run *r)
 
 	if (r->has_scope) {
 		count_drops(r, &r->report.drops_uid, &r->report.drops_slice);
+		journal_once(r);
 		holder_stop(&r->holder);
 		daemon_quarantine(d, r->uid);
+		r->has_scope = false;
 	}
 	r->state = RUN_OVER;
 	if (!told)
 		reply_end(r);
-	journal_once(r); /* the caller need not wait for it */
-	r->has_scope = false;
 	if (r->supervisor == 0)
 		run_free(r);
 	else
