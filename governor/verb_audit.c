@@ -10,8 +10,8 @@
 enum { AUDIT_JSON, AUDIT_CANARY, AUDIT_OPTIONS };
 
 static const struct option audit_options[AUDIT_OPTIONS] = {
-	[AUDIT_JSON] = { NULL, "json", NULL, "print one JSON object instead" },
-	[AUDIT_CANARY] = { NULL, "canary", NULL, "send packets as well, one for each layer" },
+	[AUDIT_JSON] = { .name = "json", .help = "print one JSON object instead" },
+	[AUDIT_CANARY] = { .name = "canary", .help = "send packets as well, one for each layer" },
 };
 
 #define CANNOT 3 /* the audit could not be made */

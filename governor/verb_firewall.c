@@ -17,10 +17,11 @@ enum { FIREWALL_PROFILE, FIREWALL_UID, FIREWALL_JSON, FIREWALL_OPTIONS };
 #define ENTRY_MAX     160
 
 static const struct option firewall_options[FIREWALL_OPTIONS] = {
-	[FIREWALL_PROFILE] = { NULL, "profile", "NAME",
-			       "explain: a guest with this network profile" },
-	[FIREWALL_UID] = { NULL, "uid", "N", "explain: a program of this user" },
-	[FIREWALL_JSON] = { NULL, "json", NULL, "explain: print one JSON object instead" },
+	[FIREWALL_PROFILE] = { .name = "profile",
+			       .value = "NAME",
+			       .help = "explain: a guest with this network profile" },
+	[FIREWALL_UID] = { .name = "uid", .value = "N", .help = "explain: a program of this user" },
+	[FIREWALL_JSON] = { .name = "json", .help = "explain: print one JSON object instead" },
 };
 
 static int refuse(const char *sentence)

@@ -21,8 +21,8 @@
 enum { KILL_ALL, KILL_NO_WAIT, KILL_OPTIONS };
 
 static const struct option kill_options[KILL_OPTIONS] = {
-	[KILL_ALL] = { NULL, "all", NULL, "kill all guests of yours" },
-	[KILL_NO_WAIT] = { NULL, "no-wait", NULL, "do not wait until they are gone" },
+	[KILL_ALL] = { .name = "all", .help = "kill all guests of yours" },
+	[KILL_NO_WAIT] = { .name = "no-wait", .help = "do not wait until they are gone" },
 };
 
 /* ---- killing ---- */

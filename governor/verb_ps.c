@@ -16,7 +16,7 @@
 enum { PS_JSON, PS_OPTIONS };
 
 static const struct option ps_options[PS_OPTIONS] = {
-	[PS_JSON] = { NULL, "json", NULL, "print one JSON object instead of a table" },
+	[PS_JSON] = { .name = "json", .help = "print one JSON object instead of a table" },
 };
 
 enum column {

@@ -15,7 +15,7 @@
 enum { SHOW_JSON, SHOW_OPTIONS };
 
 static const struct option show_options[SHOW_OPTIONS] = {
-	[SHOW_JSON] = { NULL, "json", NULL, "print one JSON object instead" },
+	[SHOW_JSON] = { .name = "json", .help = "print one JSON object instead" },
 };
 
 #define VALUE_MAX (4 * PATH_TEXT_MAX)

@@ -20,10 +20,14 @@
 enum { VERIFY_NET, VERIFY_TARGET, VERIFY_JSON, VERIFY_LIST, VERIFY_OPTIONS };
 
 static const struct option verify_options[VERIFY_OPTIONS] = {
-	[VERIFY_NET] = { NULL, "net", "PROFILE", "of guests with this network profile" },
-	[VERIFY_TARGET] = { NULL, "target", "ADDRESS", "aim packets at this host as well" },
-	[VERIFY_JSON] = { NULL, "json", NULL, "print one JSON object instead" },
-	[VERIFY_LIST] = { NULL, "list", NULL, "start nothing, print what would be tried" },
+	[VERIFY_NET] = { .name = "net",
+			 .value = "PROFILE",
+			 .help = "of guests with this network profile" },
+	[VERIFY_TARGET] = { .name = "target",
+			    .value = "ADDRESS",
+			    .help = "aim packets at this host as well" },
+	[VERIFY_JSON] = { .name = "json", .help = "print one JSON object instead" },
+	[VERIFY_LIST] = { .name = "list", .help = "start nothing, print what would be tried" },
 };
 
 static int refuse(const char *sentence)
