@@ -19,6 +19,8 @@
 
 #include "common/fd.h"
 #include "common/units.h"
+#include "governor/view_handed.h"
+#include "governor/view_make.h"
 #include "governor/view_users.h"
 
 /* Where the new root is until it is the root: there for sure, and of no use to the child. */
@@ -55,24 +57,19 @@ static const struct {
 	{ "dev/ptmx", "pts/ptmx" },
 };
 
-static int cannot(const char *what, const char *path, struct error *e)
-{
-	return error_errno(e, -errno, "%s of the guest's view cannot be %s", path, what);
-}
-
 static int make_root(struct error *e)
 {
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return error_errno(e, -errno, "mounts cannot be made private");
 	if (mount("harpe-gov", SCAFFOLD, "tmpfs", MS_NOSUID | MS_NOEXEC, ROOT_OPTIONS) < 0 ||
 	    chdir(SCAFFOLD) < 0)
-		return cannot("mounted", "/", e);
+		return view_cannot("mounted", "/", e);
 	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
 		if (mkdir(directories[i].path, directories[i].mode) < 0)
-			return cannot("made", directories[i].path, e);
+			return view_cannot("made", directories[i].path, e);
 	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
 		if (symlink(links[i].target, links[i].path) < 0)
-			return cannot("made", links[i].path, e);
+			return view_cannot("made", links[i].path, e);
 	return 0;
 }
 
@@ -82,41 +79,8 @@ static int make_devices(struct error *e)
 	for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
 		if (mknod(devices[i].path, S_IFCHR | 0666,
 			  makedev(devices[i].major, devices[i].minor)) < 0)
-			return cannot("made", devices[i].path, e);
+			return view_cannot("made", devices[i].path, e);
 	umask(022);
-	return 0;
-}
-
-/* ---- paths in what is ours alone ---- */
-
-/* mkdir -p of what is above @path, which names no symbolic links of anybody's: so far there are
- * none but ours. */
-static int make_parents(const char *path, struct error *e)
-{
-	char above[PATH_MAX];
-
-	for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		snprintf(above, sizeof(above), "%.*s", (int)(slash - path), path);
-		if (mkdir(above, 0755) < 0 && errno != EEXIST)
-			return cannot("made", above, e);
-	}
-	return 0;
-}
-
-/* Something to attach a mount to. */
-static int make_mount_point(const char *path, bool is_directory, struct error *e)
-{
-	int r = make_parents(path, e);
-	int fd;
-
-	if (r < 0)
-		return r;
-	if (is_directory)
-		return mkdir(path, 0755) < 0 && errno != EEXIST ? cannot("made", path, e) : 0;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return errno != EEXIST ? cannot("made", path, e) : 0;
-	close(fd);
 	return 0;
 }
 
@@ -131,8 +95,8 @@ static int bind_place(const struct view_place *p, struct error *e)
 	int r;
 
 	if (p->link[0])
-		return symlink(p->link, path) < 0 ? cannot("made", p->path, e) : 0;
-	r = make_mount_point(path, p->is_directory, e);
+		return symlink(p->link, path) < 0 ? view_cannot("made", p->path, e) : 0;
+	r = view_make_mount_point(path, p->is_directory, e);
 	if (r < 0)
 		return r;
 	if (mount(p->path, path, NULL, MS_BIND | MS_REC, NULL) < 0)
@@ -157,7 +121,7 @@ static int bind_resolver(const struct view_plan *plan, struct error *e)
 	path[n] = '\0';
 	if (view_base_has(plan->base, path))
 		return 0;
-	r = make_mount_point(path + 1, false, e);
+	r = view_make_mount_point(path + 1, false, e);
 	if (r == 0 && (mount(path, path + 1, NULL, MS_BIND, NULL) < 0 ||
 		       mount_setattr(AT_FDCWD, path + 1, 0, &closed, sizeof(closed)) < 0))
 		r = error_errno(e, -errno, "%s cannot be shown to the guest", path);
@@ -177,7 +141,7 @@ static int show_host(const struct view_plan *plan, struct error *e)
 		return r;
 	if (mount_setattr(AT_FDCWD, ".", AT_RECURSIVE, &closed, sizeof(closed)) < 0 ||
 	    mount_setattr(AT_FDCWD, ".", 0, &root, sizeof(root)) < 0)
-		return cannot("made read-only", "/", e);
+		return view_cannot("made read-only", "/", e);
 	return 0;
 }
 
@@ -205,7 +169,7 @@ static int mount_private_directories(uint64_t bytes, struct error *e)
 			 private_directories[i].mode, size, PRIVATE_INODES);
 		if (mount("tmpfs", private_directories[i].path, "tmpfs",
 			  MS_NOSUID | MS_NODEV | private_directories[i].flags, options) < 0)
-			return cannot("mounted", private_directories[i].path, e);
+			return view_cannot("mounted", private_directories[i].path, e);
 	}
 	return 0;
 }
@@ -220,7 +184,7 @@ static int show_more(const struct view_plan *plan, struct error *e)
 		r = bind_place(&b->places[i], e);
 		if (r == 0 && mount_setattr(AT_FDCWD, b->places[i].path + 1, AT_RECURSIVE, &closed,
 					    sizeof(closed)) < 0)
-			r = cannot("made read-only", b->places[i].path, e);
+			r = view_cannot("made read-only", b->places[i].path, e);
 	}
 	return r == 0 ? bind_resolver(plan, e) : r;
 }
@@ -234,161 +198,7 @@ static int change_root(struct error *e)
 	return 0;
 }
 
-/* ---- step 5: what the caller handed over ---- */
-
-/* Mount points are made before anything of the caller's is attached: the child is root, and what it
- * makes must be in memory of its own. */
-static int make_places(const struct handed *h, struct error *e)
-{
-	for (size_t i = 0; i < h->n_trees; i++) {
-		const struct handed_tree *t = &h->trees[i];
-		int r = make_mount_point(t->path, t->is_directory, e);
-
-		if (r == 0 && t->alias[0])
-			r = make_parents(t->alias, e);
-		if (r < 0)
-			return r;
-		if (t->alias[0] && symlink(t->path, t->alias) < 0 && errno != EEXIST)
-			return cannot("made", t->alias, e);
-	}
-	return 0;
-}
-
-static int attach(int tree, int to, const char *path)
-{
-	return move_mount(tree, "", to, path,
-			  MOVE_MOUNT_F_EMPTY_PATH | (path[0] ? 0 : MOVE_MOUNT_T_EMPTY_PATH));
-}
-
-static int attach_trees(const struct handed *h, struct error *e)
-{
-	for (size_t i = 0; i < h->n_trees; i++)
-		if (attach(h->trees[i].tree, AT_FDCWD, h->trees[i].path) < 0)
-			return error_errno(e, -errno, "%s: cannot be attached to the guest's view",
-					   h->trees[i].path);
-	return 0;
-}
-
-/* The entry @name of @dir mounted over itself, with what is mounted and hidden below: a mount point
- * can be neither removed nor replaced.
- * One part of a path and O_NOFOLLOW: whatever the directory's owner does meanwhile, this stays in
- * it. */
-static int pin(int dir, const char *name, bool read_only, struct error *e)
-{
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
-	_cleanup_close_ int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), tree = -1;
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return error_errno(e, -errno, "--pin: %s", name);
-	if (S_ISLNK(st.st_mode))
-		return error_set(e, -ELOOP, "--pin: %s is a symbolic link: pin the file itself",
-				 name);
-	tree = open_tree(fd, "",
-			 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
-	if (tree < 0 ||
-	    (read_only && mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0) ||
-	    attach(tree, fd, "") < 0)
-		return error_errno(e, -errno, "--pin: %s cannot be mounted over itself", name);
-	return 0;
-}
-
-/* The tree of the last --rw in front of item @item. */
-static int tree_in_front(const struct handed *h, size_t item)
-{
-	const struct handed_tree *last = NULL;
-
-	for (size_t i = 0; i < h->n_trees; i++) {
-		const struct handed_tree *t = &h->trees[i];
-
-		if (t->kind == VIEW_RW && t->item < item && (!last || t->item > last->item))
-			last = t;
-	}
-	return last ? last->tree : -1;
-}
-
-/* With the modes of @uid: 0 when the words are root's own. Its caller must not learn from a refusal
- * what lies where neither it nor the guest may look. */
-static int open_as(uint32_t uid, const char *path)
-{
-	int fd;
-
-	setfsgid(uid);
-	setfsuid(uid);
-	fd = open(path, O_PATH | O_CLOEXEC);
-	setfsuid(0);
-	setfsgid(0);
-	return fd;
-}
-
-/* Nobody, not even its owner, can open what has no mode, and the owner is root. */
-static int hide(const char *path, uint32_t uid, struct error *e)
-{
-	const char *own = view_own_place(path);
-	_cleanup_close_ int fd = -1, tree = -1;
-	struct stat st;
-
-	if (own) /* /proc would come on top of it */
-		return error_set(e, -EINVAL, "--hide: %s: every guest has a %s of its own", path,
-				 own);
-	fd = open_as(uid, path);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return errno == ENOENT && uid == 0 ? 0 : error_errno(e, -errno, "--hide: %s", path);
-	tree = open_tree(AT_FDCWD, S_ISDIR(st.st_mode) ? "/.hidden" : "/.hidden-file",
-			 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	if (tree < 0 || attach(tree, fd, "") < 0)
-		return error_errno(e, -errno, "--hide: %s cannot be covered", path);
-	return 0;
-}
-
-static int make_hidden(const struct view_plan *plan, struct error *e)
-{
-	bool any = plan->base->hidden.n > 0;
-	int fd;
-
-	for (size_t i = 0; i < VIEW_ITEMS_MAX; i++)
-		any |= plan->items[i].kind == VIEW_HIDE;
-	if (!any)
-		return 0;
-	fd = open("/.hidden-file", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
-	if (fd < 0 || mkdir("/.hidden", 0) < 0)
-		return cannot("made", "/.hidden", e);
-	close(fd);
-	return 0;
-}
-
-static int serve_item(const struct view_plan *plan, size_t i, struct error *e)
-{
-	const struct view_item *item = &plan->items[i];
-
-	switch (item->kind) {
-	case VIEW_PIN:
-	case VIEW_PIN_RO:
-		return pin(tree_in_front(plan->handed, i), item->text, item->kind == VIEW_PIN_RO,
-			   e);
-	case VIEW_HIDE:
-		return hide(item->text, plan->uid, e);
-	default:
-		return 0;
-	}
-}
-
-static int take_handed(const struct view_plan *plan, struct error *e)
-{
-	int r = make_hidden(plan, e);
-
-	if (r == 0)
-		r = make_places(plan->handed, e);
-	if (r == 0)
-		r = attach_trees(plan->handed, e);
-	for (size_t i = 0; i < plan->base->hidden.n && r == 0; i++)
-		r = hide(plan->base->hidden.path[i], 0, e);
-	for (size_t i = 0; i < VIEW_ITEMS_MAX && r == 0; i++)
-		r = serve_item(plan, i, e);
-	return r;
-}
-
-/* ---- step 6: the kernel's own ---- */
+/* ---- step 5 is view_take_handed(); step 6: the kernel's own ---- */
 
 /* Last: in /proc are links to everywhere, which root can follow, and so what the caller handed over
  * must not lead there before. hidepid: processes of others are not even named (proc(5)). The kernel
@@ -412,7 +222,7 @@ static int mount_kernels(bool own_pts, struct error *e)
 		if (mount(kernel_mounts[i].type, kernel_mounts[i].path, kernel_mounts[i].type,
 			  MS_NOSUID | kernel_mounts[i].flags, kernel_mounts[i].options) < 0 &&
 		    !(kernel_mounts[i].optional && errno == ENODEV))
-			return cannot("mounted", kernel_mounts[i].path, e);
+			return view_cannot("mounted", kernel_mounts[i].path, e);
 	}
 	return 0;
 }
@@ -424,7 +234,7 @@ static int close_root(struct error *e)
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
 
 	if (mount_setattr(AT_FDCWD, "/", 0, &attr, sizeof(attr)) < 0)
-		return cannot("made read-only", "/", e);
+		return view_cannot("made read-only", "/", e);
 	return 0;
 }
 
@@ -445,7 +255,7 @@ int view_build(const struct view_plan *plan, struct error *e)
 	if (r == 0)
 		r = change_root(e);
 	if (r == 0)
-		r = take_handed(plan, e);
+		r = view_take_handed(plan, e);
 	if (r == 0)
 		r = mount_kernels(plan->own_pts, e);
 	return r == 0 ? close_root(e) : r;
@@ -474,13 +284,15 @@ int view_enter_cwd(const struct handed *h, struct error *e)
 
 int view_verify(pid_t pid, struct error *e)
 {
+	struct stat own, theirs;
 	struct statfs fs;
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/root", pid);
-	if (statfs(path, &fs) < 0)
+	if (statfs(path, &fs) < 0 || stat(path, &theirs) < 0 || stat("/", &own) < 0)
 		return error_errno(e, -errno, "%s cannot be looked at", path);
-	if (fs.f_type != TMPFS_MAGIC || !(fs.f_flags & ST_RDONLY) || !(fs.f_flags & ST_NOSUID))
+	if (theirs.st_dev == own.st_dev || fs.f_type != TMPFS_MAGIC || !(fs.f_flags & ST_RDONLY) ||
+	    !(fs.f_flags & ST_NOSUID))
 		return error_set(e, -ESTALE, "the guest has no read-only root of its own");
 	return 0;
 }

@@ -22,11 +22,16 @@
 static int show(const char *path, const char *text, struct error *e)
 {
 	static const char draft[] = "draft";
+	struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
 	_cleanup_close_ int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	int r = fd < 0 ? -errno : write_whole(fd, text, strlen(text));
 
 	if (r == 0 && mount(draft, path, NULL, MS_BIND, NULL) < 0)
-		r = errno == ENOENT ? 0 : -errno; /* the host has none that must be replaced */
+		r = -errno;
+	if (r == 0 && mount_setattr(AT_FDCWD, path, 0, &read_only, sizeof(read_only)) < 0)
+		r = -errno;
+	if (r == -ENOENT) /* the host has none that must be replaced */
+		r = 0;
 	if (r == 0 && unlink(draft) < 0)
 		r = -errno;
 	return r < 0 ? error_errno(e, r, "/%s of the guest's view cannot be made", path) : 0;
