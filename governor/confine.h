@@ -33,7 +33,7 @@ enum {
  *  - io_uring: its operations pass no seccomp filter.
  *  - set-user-ID and set-group-ID bits, in every call that can set them; openat2 answers ENOSYS.
  *  - changing RLIMIT_CORE.
- *  - ioctl(2): TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS.
+ *  - ioctl(2): TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS; project ids of files; leases.
  *  - filters of a guest's own: the memory for their machine code is bounded for the whole host.
  *  - user namespaces, but with CONFINE_USER_NAMESPACES; other architectures. clone3 answers ENOSYS:
  * its flags cannot be seen. What is not allowed fails with EPERM. */

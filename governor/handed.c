@@ -146,6 +146,21 @@ static int take_items(const struct handed_call *call, struct handed *h, struct e
 	return 0;
 }
 
+/* A pin holds against what the guest does in its directory, not above it. */
+static int check_nesting(const struct handed *h, struct error *e)
+{
+	for (size_t i = 0; i < h->n_trees; i++)
+		for (size_t j = 0; j < h->n_trees; j++)
+			if (i != j && h->trees[i].kind == VIEW_RW && h->trees[j].kind == VIEW_RW &&
+			    view_path_below(h->trees[i].path, h->trees[j].path))
+				return error_set(
+					e, -EINVAL,
+					"--rw: %s lies in %s, which is given as well; give "
+					"one of them",
+					h->trees[i].path, h->trees[j].path);
+	return 0;
+}
+
 /* ---- in the caller's mount namespace ---- */
 
 static int clone_tree(struct handed_tree *t, int proc, struct error *e)
@@ -241,6 +256,8 @@ int handed_open(const struct handed_call *call, struct handed *ret, struct error
 {
 	int r = take_items(call, ret, e);
 
+	if (r == 0)
+		r = check_nesting(ret, e);
 	if (r == 0)
 		r = take_cwd(call, ret, e);
 	if (r == 0 && ret->n_trees > 0)

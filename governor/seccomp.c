@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -26,12 +27,13 @@
 #include "common/fd.h"
 #include "governor/confine.h"
 
-#define DENY	    SCMP_ACT_ERRNO(EPERM)
-#define ABSENT	    SCMP_ACT_ERRNO(ENOSYS)
-#define LOWER_HALF  UINT32_MAX
-#define TYPE_MASK   0xf	 /* the rest are SOCK_CLOEXEC and SOCK_NONBLOCK */
-#define FCHMODAT2   452	 /* Linux 6.6, newer than this libseccomp */
-#define PROGRAM_MAX 4096 /* instructions: BPF_MAXINSNS */
+#define DENY	     SCMP_ACT_ERRNO(EPERM)
+#define ABSENT	     SCMP_ACT_ERRNO(ENOSYS)
+#define LOWER_HALF   UINT32_MAX
+#define TYPE_MASK    0xf  /* the rest are SOCK_CLOEXEC and SOCK_NONBLOCK */
+#define FCHMODAT2    452  /* Linux 6.6, newer than this libseccomp */
+#define FILE_SETATTR 469  /* Linux 6.17 */
+#define PROGRAM_MAX  4096 /* instructions: BPF_MAXINSNS */
 
 #define ARG_IS(arg, value)   SCMP_CMP64(arg, SCMP_CMP_MASKED_EQ, LOWER_HALF, value)
 #define ARG_ABOVE(arg, most) SCMP_CMP64(arg, SCMP_CMP_GT, most, 0)
@@ -283,6 +285,20 @@ static int deny_terminal_requests(scmp_filter_ctx ctx)
 	return r;
 }
 
+/* Of files: project ids are what a quota of the caller's goes by, and belong to whoever owns the
+ * file, which is the guest in a --rw directory; a lease lets the host's next open(2) of the file
+ * wait. */
+static int deny_file_requests(scmp_filter_ctx ctx)
+{
+	int r = seccomp_rule_add(ctx, DENY, SCMP_SYS(ioctl), 1, ARG_IS(1, FS_IOC_FSSETXATTR));
+
+	if (r == 0)
+		r = seccomp_rule_add(ctx, DENY, FILE_SETATTR, 0);
+	if (r == 0)
+		r = seccomp_rule_add(ctx, DENY, SCMP_SYS(fcntl), 1, ARG_IS(1, F_SETLEASE));
+	return r;
+}
+
 /* No filters of a guest's own: their machine code is charged to nobody, and enough of it uses up
  * net.core.bpf_jit_limit, which all of the host shares; then nobody can set a filter any more. */
 static int deny_filters(scmp_filter_ctx ctx)
@@ -291,7 +307,8 @@ static int deny_filters(scmp_filter_ctx ctx)
 }
 
 static int (*const rules[])(scmp_filter_ctx ctx) = {
-	deny_socket_options, deny_id_bits, deny_core_limit, deny_terminal_requests, deny_filters,
+	deny_socket_options,	deny_id_bits,	    deny_core_limit,
+	deny_terminal_requests, deny_file_requests, deny_filters,
 };
 
 static int add_rules(scmp_filter_ctx ctx, unsigned int with)

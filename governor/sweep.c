@@ -22,6 +22,12 @@ static int has_suffix(const char *name, const char *suffix)
 	return dot && strcmp(dot, suffix) == 0;
 }
 
+/* One of ours, of a guest or a pin. Others may have put theirs there: the audit names them. */
+static int is_own_scope(const char *name)
+{
+	return strncmp(name, "harpe-", strlen("harpe-")) == 0 && has_suffix(name, ".scope");
+}
+
 /* Kills what is in there; the number of scopes, the name of one in @last. */
 static int kill_scopes(const char *path, char *last, size_t size, struct error *e)
 {
@@ -34,7 +40,7 @@ static int kill_scopes(const char *path, char *last, size_t size, struct error *
 	while ((entry = readdir(slice))) {
 		_cleanup_close_ int fd = -1;
 
-		if (!has_suffix(entry->d_name, ".scope"))
+		if (!is_own_scope(entry->d_name))
 			continue;
 		fd = openat(dirfd(slice), entry->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/fs.h>
 #include <linux/keyctl.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -456,6 +457,11 @@ static const struct call {
 	{ "TIOCLINUX", SYS_ioctl, { UINT32_MAX, TIOCLINUX }, EPERM },
 	{ "TIOCSETD", SYS_ioctl, { UINT32_MAX, TIOCSETD }, EPERM },
 	{ "TIOCCONS", SYS_ioctl, { UINT32_MAX, TIOCCONS }, EPERM },
+	{ "FS_IOC_FSSETXATTR", SYS_ioctl, { UINT32_MAX, FS_IOC_FSSETXATTR }, EPERM },
+	{ "FS_IOC_FSGETXATTR", SYS_ioctl, { UINT32_MAX, FS_IOC_FSGETXATTR }, EBADF },
+	{ "file_setattr", 469, { UINT32_MAX }, EPERM },
+	{ "F_SETLEASE", SYS_fcntl, { UINT32_MAX, F_SETLEASE, F_WRLCK }, EPERM },
+	{ "F_GETLEASE", SYS_fcntl, { UINT32_MAX, F_GETLEASE }, EBADF },
 	{ "TIOCGWINSZ", SYS_ioctl, { UINT32_MAX, TIOCGWINSZ }, EBADF },
 	{ "TCP_NODELAY", SYS_setsockopt, { UINT32_MAX, 6, 1 }, EBADF },
 	{ "IPV6_V6ONLY", SYS_setsockopt, { UINT32_MAX, 41, 26 }, EBADF },

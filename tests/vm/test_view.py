@@ -164,6 +164,9 @@ def test_what_cannot_be_given():
             refused(run("--rw", d, "--", "true"), f"something is mounted on {d}/a b/c")
         with mounted(f"{d}/a b", f"uid={AGENT.pw_uid}"):
             refused(run("--rw", f"{d}/a b", "--", "true"), "idmapped")
+        os.mkdir(f"{d}/own")
+        os.chown(f"{d}/own", AGENT.pw_uid, AGENT.pw_gid)
+        refused(run("--rw", f"{d}/own", "--rw", d, "--", "true"), f"--rw: {d}/own lies in {d}")
         for own in "/tmp", "/proc", "/dev", "/", "/run":
             refused(run("--ro", own, "--", "true"), f"every guest has a {own} of its own")
 
