@@ -5,7 +5,7 @@
 # are Docker's and those of harpe.slice, and of the network layers there are the slice's, nothing else: no
 # uid of the pool, no filter of ours, no report. harpe-gov audit names the container (HG-RUN-003).
 # Whoever may use the daemon's socket is as good as root.
-# timeout: when Harpe kills this script the container stays behind. Not run here.
+# timeout: when Harpe kills this script the container stays behind. Run in the VM tests.
 image=python:3.12-slim
 directory=$(dirname "$1")
 exec docker run --rm --cgroup-parent harpe-drop.slice \

@@ -7,7 +7,7 @@
 # the firewall and the address filter are those of harpe-drop.slice.
 # Rootless Podman cannot run inside of a guest: newuidmap is set-user-ID, which no_new_privs takes away,
 # and its runtime sets a filter of system calls, which guests must not.
-# --timeout: when Harpe kills this script the container stays behind. Not run here.
+# --timeout: when Harpe kills this script the container stays behind. Run in the VM tests.
 image=docker.io/library/python:3.12-slim
 directory=$(dirname "$1")
 exec podman --cgroup-manager systemd run --rm --cgroup-parent harpe-drop.slice \
