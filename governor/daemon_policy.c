@@ -284,9 +284,9 @@ static bool somebody_serves(void)
  * the table: either the daemon serves soon, or the table goes. */
 static int load_unowned(struct daemon *d, struct error *e)
 {
-	int r = -EPERM;
+	int r = -EBUSY;
 
-	for (unsigned int tries = 0; r == -EPERM && tries < OWNER_TRIES; tries++) {
+	for (unsigned int tries = 0; r == -EBUSY && tries < OWNER_TRIES; tries++) {
 		if (tries > 0)
 			usleep(OWNER_USEC);
 		if (somebody_serves())

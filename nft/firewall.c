@@ -142,7 +142,7 @@ static int name_owner(struct firewall *fw, int r, enum object_kind kind, struct 
 {
 	uint32_t owner;
 
-	if (r != -EPERM || kind != OBJECT_OLD_TABLE || live_owner(&fw->ch, &owner, NULL) < 0 ||
+	if (r != -EBUSY || kind != OBJECT_OLD_TABLE || live_owner(&fw->ch, &owner, NULL) < 0 ||
 	    owner == 0)
 		return r;
 	return error_set(e, r,

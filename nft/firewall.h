@@ -148,7 +148,7 @@ int firewall_fd(const struct firewall *fw);
 /* Replaces the table by @policy in one transaction and reads it back. With @owned the table belongs
  * to this socket: nobody else can change it. When the last copy of the socket is closed it stays
  * without an owner, and whoever comes next may take it over, where the kernel can do that (Linux
- * 6.9, NFT_TABLE_F_PERSIST: tried at the first such load); elsewhere it disappears. -EPERM: another
+ * 6.9, NFT_TABLE_F_PERSIST: tried at the first such load); elsewhere it disappears. -EBUSY: another
  * socket owns the table. -EOPNOTSUPP, -EPROTONOSUPPORT, -ENOENT: the kernel lacks what the sentence
  * names. */
 int firewall_load(struct firewall *fw, const struct firewall_policy *policy, bool owned,

@@ -21,7 +21,7 @@ static const struct {
 	  "not allowed to look at the firewall: CAP_NET_ADMIN is missing" },
 	{ OBJECT_BATCH, -EPERM, -EPERM,
 	  "not allowed to change the firewall: CAP_NET_ADMIN is missing" },
-	{ OBJECT_OLD_TABLE, -EPERM, -EPERM,
+	{ OBJECT_OLD_TABLE, -EPERM, -EBUSY,
 	  "table inet harpe_gov belongs to the netlink socket of another process: stop that "
 	  "first" },
 

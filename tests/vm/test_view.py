@@ -224,7 +224,7 @@ def test_pin_uncovers_nothing():
     with private() as d:
         for name in "shown", "secret":
             os.makedirs(f"{d}/kept/{name}")
-            put(pathlib.Path(d, "kept", name, "text"), name)
+            put(pathlib.Path(d, "kept", name, "text"), name, 0o644)
         sh(["chown", "-R", "agent:agent", d + "/kept"])
         options = ["--ro", d + "/kept/shown", "--hide", d + "/kept/secret", "--rw", d, "--pin", "kept"]
         for order in options, options[4:] + options[:4]:
