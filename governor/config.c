@@ -118,6 +118,8 @@ static int find_section(struct parser *p, const char *title)
 {
 	char buf[72];
 
+	if (!title[0])
+		return error_set(&p->error, -EINVAL, "a key in front of the first [section]");
 	for (int slot = 0; slot <= SLOT_ACCESS; slot++)
 		if (strcmp(config_section((uint32_t)slot)->name, title) == 0)
 			return slot;

@@ -39,11 +39,14 @@ static int load_firewall(struct error *e)
 static int check_config(struct error *e)
 {
 	static struct config config;
+	static struct view_base view;
 	int r = config_load(CONFIG_PATH, &config, e);
 
 	if (r == 0)
 		r = access_resolve(&config, e);
-	return r < 0 ? r : overlap_check(config.first_uid, config.uid_count, e);
+	if (r == 0)
+		r = overlap_check(config.first_uid, config.uid_count, e);
+	return r < 0 ? r : view_base_load(&config.view_ro, &config.view_hide, &view, e);
 }
 
 static int show_config(struct error *e)

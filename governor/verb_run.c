@@ -147,7 +147,7 @@ static int parse_request(struct request *q, const char *const values[], char **a
 	if (values[RUN_TMP_SIZE] &&
 	    (unit_parse(UNIT_SIZE, values[RUN_TMP_SIZE], &q->tmp_bytes) < 0 ||
 	     q->tmp_bytes < TMP_SIZE_MIN))
-		return error_set(e, -EINVAL, "--tmp-size: \"%.72s\" is not %s, and at least 4K",
+		return error_set(e, -EINVAL, "--tmp-size: \"%.72s\" is not %s; 4K is the least",
 				 values[RUN_TMP_SIZE], unit_expected(UNIT_SIZE));
 	q->with_parent = values[RUN_PARENT] != NULL;
 	if (!argv[0] && !values[RUN_EXPLAIN])

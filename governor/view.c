@@ -268,8 +268,8 @@ int view_enter_cwd(const struct handed *h, struct error *e)
 	if (chdir(h->cwd_path) < 0)
 		return error_errno(e, -errno,
 				   "%s: the guest cannot enter the working directory; call with "
-				   "--rw and a directory of your own, or work in one that others "
-				   "may enter (chmod o+x)",
+				   "--rw and a directory of your own (as somebody else than "
+				   "root), or work in one that others may enter (chmod o+x)",
 				   h->cwd_path);
 	if (strcmp(h->cwd_path, "/") == 0)
 		return 0;

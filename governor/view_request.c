@@ -81,7 +81,9 @@ static int parse_item(struct view_item *item, const char *option, const char *te
 		return r < 0 || path_is_plain(item->text)
 			       ? r
 			       : refuse(option, text,
-					"is no absolute path without \"//\", \".\" and \"..\"", e);
+					"is no absolute path such as /srv/x, without \"//\", \".\" "
+					"and \"..\"",
+					e);
 	default: /* view_request_open() looks */
 		if (strlen(text) >= PATH_MAX || !text[0])
 			return refuse(option, text, "is no path", e);

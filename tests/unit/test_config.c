@@ -156,7 +156,7 @@ static const struct {
 	const char *text, *sentence;
 } bad[] = {
 	{ "[poll]\ncount = 1\n", "F:1: [poll]: there is no such section; see harpe-gov.conf(5)" },
-	{ "count = 1\n", "F:1: []: there is no such section; see harpe-gov.conf(5)" },
+	{ "count = 1\n", "F:1: a key in front of the first [section]" },
 	{ "[pool\ncount = 1\n", "F:1: is neither \"[section]\" nor \"key = value\"" },
 	{ "[pool count\nfirst-uid = 1\n", "F:1: is neither \"[section]\" nor \"key = value\"" },
 	{ "[pool]\njunk\nno = 1\n", "F:2: is neither \"[section]\" nor \"key = value\"" },

@@ -269,9 +269,11 @@ static void refuses_options(void **state)
 		{ { 2, { { &rw, "d" }, { &pin, "..:ro" } } },
 		  "--pin: \"..:ro\" is no name of an entry of the --rw directory, without \"/\"" },
 		{ { 1, { { &hide, "etc\x1b" } } },
-		  "--hide: \"etc\\x1b\" is no absolute path without \"//\", \".\" and \"..\"" },
+		  "--hide: \"etc\\x1b\" is no absolute path such as /srv/x, without \"//\", \".\" "
+		  "and \"..\"" },
 		{ { 1, { { &hide, "/etc/../root" } } },
-		  "--hide: \"/etc/../root\" is no absolute path without \"//\", \".\" and \"..\"" },
+		  "--hide: \"/etc/../root\" is no absolute path such as /srv/x, without \"//\", "
+		  "\".\" and \"..\"" },
 		{ { 1, { { &ro, "" } } }, "--ro: \"\" is no path" },
 	};
 
