@@ -174,9 +174,14 @@ int view_kind_has_fd(uint32_t kind)
 	return kind == VIEW_RO || kind == VIEW_RW;
 }
 
+size_t request_first_view_fd(const struct request *q)
+{
+	return RUN_FD_COUNT + (q->with_parent != 0);
+}
+
 size_t request_n_fds(const struct request *q)
 {
-	size_t n = RUN_FD_COUNT + (q->with_parent != 0);
+	size_t n = request_first_view_fd(q);
 
 	for (size_t i = 0; i < VIEW_ITEMS_MAX; i++)
 		n += view_kind_has_fd(q->view[i].kind) ? 1 : 0;

@@ -166,6 +166,9 @@ void request_clear(struct request *q);
  */
 int request_check(const struct request *q, struct error *e);
 
+/* The place of the first descriptor of the view, behind the parent's. */
+size_t request_first_view_fd(const struct request *q);
+
 /* How many descriptors a WIRE_RUN of this request has. */
 size_t request_n_fds(const struct request *q);
 

@@ -116,7 +116,7 @@ static int open_handed(struct guest *g, struct error *e)
 		.base = g->call->means->view,
 		.cwd = fds[RUN_FD_CWD],
 		.mntns = fds[RUN_FD_MNTNS],
-		.fds = fds + RUN_FD_COUNT + (g->call->request->with_parent != 0),
+		.fds = fds + request_first_view_fd(g->call->request),
 	};
 
 	return handed_open(&call, &g->handed, e);
@@ -225,7 +225,7 @@ static uint64_t tmp_bytes(const struct guest *g)
 static void close_handed_over(struct guest *g)
 {
 	int *fds = g->call->fds;
-	size_t first = RUN_FD_COUNT + (g->call->request->with_parent != 0);
+	size_t first = request_first_view_fd(g->call->request);
 
 	close_all(fds, RUN_FD_COUNT);
 	close_all(fds + first, request_n_fds(g->call->request) - first);

@@ -463,7 +463,7 @@ static void run_close(struct run *run)
 /* What the guest gets first: the report must not lie in it. */
 static int open_files(struct run *run, const char *report, struct error *e)
 {
-	int *dirs = run->fds + RUN_FD_COUNT + run->request.with_parent;
+	int *dirs = run->fds + request_first_view_fd(&run->request);
 	int r = view_request_open(run->request.view, dirs, e);
 
 	if (r == 0 && report)
