@@ -110,6 +110,22 @@ int parse_u64_prefix(const char *text, uint64_t *ret)
 	return 0;
 }
 
+int parse_cpu_max(const char *text, uint64_t *ret_quota, uint64_t *ret_period)
+{
+	const char *blank = strchr(text, ' ');
+
+	if (!blank)
+		return -EINVAL;
+	if (parse_u64_prefix(text, ret_quota) < 0 || parse_u64_prefix(blank + 1, ret_period) < 0)
+		return -EINVAL;
+	return *ret_period > 0 ? 0 : -EINVAL;
+}
+
+uint64_t cpu_per_second(uint64_t quota, uint64_t period)
+{
+	return quota == LIMIT_INFINITY ? quota : quota * USEC_PER_SEC / period;
+}
+
 static const struct suffix *find_suffix(const struct unit *unit, const char *text, size_t len)
 {
 	for (size_t i = 0; i < unit->n_suffixes; i++)

@@ -39,3 +39,10 @@ const char *unit_expected(enum unit_kind kind);
 /* A decimal number at the start of @text, ended by NUL, blank or newline; "max" is
  * LIMIT_INFINITY. For kernel files. */
 int parse_u64_prefix(const char *text, uint64_t *ret);
+
+/* "QUOTA PERIOD", microseconds both, as cpu.max has them (cgroup-v2.rst); a quota of LIMIT_INFINITY
+ * is none. */
+int parse_cpu_max(const char *text, uint64_t *ret_quota, uint64_t *ret_period);
+
+/* What that makes of a second, microseconds; LIMIT_INFINITY stays. */
+uint64_t cpu_per_second(uint64_t quota, uint64_t period);

@@ -14,18 +14,6 @@
 #define CPU_PERIOD_USEC	   100000u /* the kernel's default period of cpu.max */
 #define CPU_QUOTA_MIN_USEC 1000u   /* the kernel's smallest quota */
 
-/* cpu.max ("QUOTA PERIOD") as microseconds per second. */
-static int parse_cpu_max(const char *text, uint64_t *ret_quota, uint64_t *ret_period)
-{
-	const char *blank = strchr(text, ' ');
-
-	if (!blank)
-		return -EINVAL;
-	if (parse_u64_prefix(text, ret_quota) < 0 || parse_u64_prefix(blank + 1, ret_period) < 0)
-		return -EINVAL;
-	return *ret_period > 0 ? 0 : -EINVAL;
-}
-
 static int read_cpu_max(int dirfd, enum limit limit, uint64_t *ret)
 {
 	(void)limit;
@@ -37,7 +25,7 @@ static int read_cpu_max(int dirfd, enum limit limit, uint64_t *ret)
 		return (int)n;
 	if (parse_cpu_max(text, &quota, &period) < 0)
 		return -EINVAL;
-	*ret = quota == LIMIT_INFINITY ? LIMIT_INFINITY : quota * USEC_PER_SEC / period;
+	*ret = cpu_per_second(quota, period);
 	return 0;
 }
 
@@ -52,7 +40,7 @@ static uint64_t cpu_as_written(uint64_t asked, const char *cpu_max)
 	quota = asked * period / USEC_PER_SEC;
 	if (quota < CPU_QUOTA_MIN_USEC)
 		quota = CPU_QUOTA_MIN_USEC;
-	return quota * USEC_PER_SEC / period;
+	return cpu_per_second(quota, period);
 }
 
 enum place {

@@ -84,25 +84,12 @@ static void compare_limit(struct verify *v, const char *name, uint64_t want, uin
 		snprintf(v->limits, sizeof(v->limits), "%s is above what was asked for", name);
 }
 
-/* cpu.max ("QUOTA PERIOD") as microseconds per second. */
-static int per_second(const char *cpu_max, uint64_t *ret)
-{
-	const char *blank = strchr(cpu_max, ' ');
-	uint64_t quota, period;
-
-	if (!blank || parse_u64_prefix(cpu_max, &quota) < 0 ||
-	    parse_u64_prefix(blank + 1, &period) < 0 || period == 0)
-		return -EINVAL;
-	*ret = quota == LIMIT_INFINITY ? quota : quota * USEC_PER_SEC / period;
-	return 0;
-}
-
 /* memory.max and cpu.max of the scope and pids.max of the guest, as the kernel has them. */
 static void look_at_limits(struct verify *v)
 {
 	const struct guest_run *g = &v->runs[RUN_MAIN];
 	char text[128];
-	uint64_t value;
+	uint64_t value, period;
 
 	v->limits_known = true;
 	if (read_cgroup(g, "memory.max", text, sizeof(text)) > 0 &&
@@ -115,8 +102,10 @@ static void look_at_limits(struct verify *v)
 		compare_limit(v, "pids.max", g->row.limits.value[LIMIT_PIDS], value);
 	else
 		v->limits_known = false;
-	if (read_cgroup(g, "cpu.max", text, sizeof(text)) > 0 && per_second(text, &value) == 0)
-		compare_limit(v, "cpu.max", g->row.limits.value[LIMIT_CPU], value);
+	if (read_cgroup(g, "cpu.max", text, sizeof(text)) > 0 &&
+	    parse_cpu_max(text, &value, &period) == 0)
+		compare_limit(v, "cpu.max", g->row.limits.value[LIMIT_CPU],
+			      cpu_per_second(value, period));
 	else
 		v->limits_known = false;
 }
