@@ -7,12 +7,6 @@
 
 #include "common/fd.h"
 
-const char *const audit_result_names[AUDIT_RESULTS] = {
-	[AUDIT_PASS] = "PASS",
-	[AUDIT_UNKNOWN] = "UNKNOWN",
-	[AUDIT_FAIL] = "FAIL",
-};
-
 const struct audit_check *const audit_areas[] = {
 	audit_firewall_checks, audit_foreign_checks,  audit_bpf_checks,
 	audit_guest_checks,    audit_leftover_checks, audit_pool_checks,
@@ -32,7 +26,7 @@ size_t audit_n_checks(size_t n_areas)
 
 /* ---- findings ---- */
 
-void finding_add(struct finding *f, enum audit_result result, const char *format, ...)
+void finding_add(struct finding *f, enum verdict result, const char *format, ...)
 {
 	struct error *kept;
 	va_list ap;
@@ -40,7 +34,7 @@ void finding_add(struct finding *f, enum audit_result result, const char *format
 	if (f->n == 0 || result > f->result)
 		f->result = result;
 	kept = f->n < AUDIT_SAID_MAX ? &f->said[f->n] : NULL;
-	if (!kept && result > AUDIT_PASS) /* of many the bad ones are worth most */
+	if (!kept && result > VERDICT_PASS) /* of many the bad ones are worth most */
 		kept = &f->said[AUDIT_SAID_MAX - 1];
 	f->n++;
 	if (!kept)
@@ -50,24 +44,24 @@ void finding_add(struct finding *f, enum audit_result result, const char *format
 	va_end(ap);
 }
 
-enum audit_result finding_result(const struct finding *f)
+enum verdict finding_result(const struct finding *f)
 {
-	return f->n == 0 ? AUDIT_UNKNOWN : f->result;
+	return f->n == 0 ? VERDICT_UNKNOWN : f->result;
 }
 
-int audit_status(const struct finding *findings, size_t n)
+enum verdict audit_worst(const struct finding *findings, size_t n)
 {
-	static const int statuses[AUDIT_RESULTS] = {
-		[AUDIT_PASS] = AUDIT_STATUS_PASS,
-		[AUDIT_UNKNOWN] = AUDIT_STATUS_UNKNOWN,
-		[AUDIT_FAIL] = AUDIT_STATUS_FAIL,
-	};
-	enum audit_result worst = n == 0 ? AUDIT_UNKNOWN : AUDIT_PASS;
+	enum verdict worst = n == 0 ? VERDICT_UNKNOWN : VERDICT_PASS;
 
 	for (size_t i = 0; i < n; i++)
 		if (finding_result(&findings[i]) > worst)
 			worst = finding_result(&findings[i]);
-	return statuses[worst];
+	return worst;
+}
+
+int audit_status(const struct finding *findings, size_t n)
+{
+	return verdict_exit_status(audit_worst(findings, n));
 }
 
 /* ---- live guests ---- */
@@ -107,15 +101,15 @@ void audit_say_guests(const struct audit *a, audit_each_guest each, struct findi
 	size_t n;
 
 	if (a->rows.r < 0) {
-		finding_add(f, AUDIT_UNKNOWN, "which guests there are is not known: %s",
+		finding_add(f, VERDICT_UNKNOWN, "which guests there are is not known: %s",
 			    a->rows.e.text);
 		return;
 	}
 	n = audit_guests(a, each, f);
 	if (n == 0)
-		finding_add(f, AUDIT_PASS, "no guest runs");
+		finding_add(f, VERDICT_PASS, "no guest runs");
 	else if (f->n == 0)
-		finding_add(f, AUDIT_PASS, "so it is for all guests: %zu", n);
+		finding_add(f, VERDICT_PASS, "so it is for all guests: %zu", n);
 }
 
 /* ---- the whole ---- */

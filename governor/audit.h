@@ -14,17 +14,11 @@
 #include <sys/types.h>
 
 #include "common/error.h"
+#include "common/verdict.h"
 #include "governor/daemon.h"
 #include "governor/rows.h"
 #include "nft/firewall.h"
 #include "nft/foreign.h"
-
-/* The worse, the larger. */
-enum audit_result { AUDIT_PASS, AUDIT_UNKNOWN, AUDIT_FAIL, AUDIT_RESULTS };
-extern const char *const audit_result_names[AUDIT_RESULTS];
-
-/* Exit statuses, by the worst result; the last one is of an audit that could not be made. */
-enum { AUDIT_STATUS_PASS, AUDIT_STATUS_FAIL, AUDIT_STATUS_UNKNOWN, AUDIT_STATUS_ERROR };
 
 #define AUDIT_SCHEMA	1
 #define AUDIT_SAID_MAX	12 /* sentences of a check that are kept */
@@ -33,17 +27,17 @@ enum { AUDIT_STATUS_PASS, AUDIT_STATUS_FAIL, AUDIT_STATUS_UNKNOWN, AUDIT_STATUS_
 
 /* What a check found. */
 struct finding {
-	enum audit_result result; /* the worst of what was said */
-	size_t n;		  /* sentences, of which the first AUDIT_SAID_MAX are kept */
+	enum verdict result; /* the worst of what was said */
+	size_t n;	     /* sentences, of which the first AUDIT_SAID_MAX are kept */
 	struct error said[AUDIT_SAID_MAX];
 };
 
 /* One sentence more. */
-void finding_add(struct finding *f, enum audit_result result, const char *format, ...)
+void finding_add(struct finding *f, enum verdict result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* What counts in the end: AUDIT_UNKNOWN when nothing was said. */
-enum audit_result finding_result(const struct finding *f);
+/* What counts in the end: VERDICT_UNKNOWN when nothing was said. */
+enum verdict finding_result(const struct finding *f);
 
 struct audit;
 struct stat;
@@ -125,7 +119,7 @@ void audit_say_guests(const struct audit *a, audit_each_guest each, struct findi
 bool audit_guest_runs(const struct guest_row *row);
 
 /* A bounded walk through directories in which others may write. What cannot be looked at is said as
- * AUDIT_UNKNOWN. */
+ * VERDICT_UNKNOWN. */
 struct audit_walk {
 	const struct audit *a;
 	struct finding *f;
@@ -171,6 +165,7 @@ struct audit_report {
 
 /* The exit status. */
 int audit_status(const struct finding *findings, size_t n);
+enum verdict audit_worst(const struct finding *findings, size_t n);
 
 /* For people: what did not pass, with all that is known of it; what passed, a line each. */
 void audit_print(const struct audit_report *report, FILE *to);

@@ -85,9 +85,9 @@ static bool listener_open(struct listener *l, struct finding *f)
 	if (r == 0)
 		r = send_one(l->port);
 	if (r < 0)
-		finding_add(f, AUDIT_UNKNOWN, "no listener on loopback: %s", strerror(-r));
+		finding_add(f, VERDICT_UNKNOWN, "no listener on loopback: %s", strerror(-r));
 	else if (!hears(l))
-		finding_add(f, AUDIT_UNKNOWN,
+		finding_add(f, VERDICT_UNKNOWN,
 			    "a packet of the audit's own does not arrive at its "
 			    "listener on loopback either");
 	else
@@ -153,17 +153,17 @@ static void look_uid_rule(const struct audit *a, struct finding *f)
 		arrived = hears(&l);
 		drops = reported_drops(report, &ran);
 		if (arrived)
-			finding_add(f, AUDIT_FAIL, "a guest's packet arrived");
+			finding_add(f, VERDICT_FAIL, "a guest's packet arrived");
 		else if (!ran)
-			finding_add(f, AUDIT_UNKNOWN,
+			finding_add(f, VERDICT_UNKNOWN,
 				    "no guest could be run: harpe-gov run "
 				    "--net=drop -- /bin/bash");
 		else if (drops == 0)
-			finding_add(f, AUDIT_UNKNOWN,
+			finding_add(f, VERDICT_UNKNOWN,
 				    "a guest's packet did not arrive, but the "
 				    "table did not drop it: something else did");
 		else
-			finding_add(f, AUDIT_PASS,
+			finding_add(f, VERDICT_PASS,
 				    "a guest's packet did not arrive; the table counts %lld of its "
 				    "uid",
 				    (long long)drops);
@@ -202,17 +202,17 @@ static void judge_slice(const struct listener *l, int status, struct finding *f)
 	uint64_t drops = 0;
 
 	if (hears(l))
-		finding_add(f, AUDIT_FAIL, "a packet from a cgroup below the slice arrived");
+		finding_add(f, VERDICT_FAIL, "a packet from a cgroup below the slice arrived");
 	else if (status != 0)
-		finding_add(f, AUDIT_UNKNOWN, "no packet could be sent from " GROUP);
+		finding_add(f, VERDICT_UNKNOWN, "no packet could be sent from " GROUP);
 	else if (stray_drops(&drops, &e) < 0)
-		finding_add(f, AUDIT_UNKNOWN, "%s", e.text);
+		finding_add(f, VERDICT_UNKNOWN, "%s", e.text);
 	else if (drops == 0)
-		finding_add(f, AUDIT_UNKNOWN,
+		finding_add(f, VERDICT_UNKNOWN,
 			    "it did not arrive, but the table did not drop it: "
 			    "something else did");
 	else
-		finding_add(f, AUDIT_PASS,
+		finding_add(f, VERDICT_PASS,
 			    "a packet of root's from the slice did not arrive; the table counts "
 			    "%" PRIu64 " of its cgroup",
 			    drops);
@@ -225,7 +225,7 @@ static void look_slice_rule(const struct audit *a, struct finding *f)
 
 	(void)a;
 	if (mkdir(GROUP, 0755) < 0 && errno != EEXIST) {
-		finding_add(f, AUDIT_UNKNOWN, GROUP " cannot be made: %s", strerror(errno));
+		finding_add(f, VERDICT_UNKNOWN, GROUP " cannot be made: %s", strerror(errno));
 		return;
 	}
 	if (listener_open(&l, f)) {
@@ -244,7 +244,7 @@ static void look_filter(const struct audit *a, struct finding *f)
 {
 	(void)a;
 	finding_add(
-		f, AUDIT_UNKNOWN,
+		f, VERDICT_UNKNOWN,
 		"it cannot be tried alone: the table drops what would reach it. See HG-BPF-001");
 }
 

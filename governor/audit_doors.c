@@ -54,7 +54,7 @@ static void judge_private(const struct audit *a, const struct guest_row *row, st
 		int r = stat(paths[i], &host) < 0 ? 0 : sees(row, paths[i], &host);
 
 		if (r != 0 && audit_guest_runs(row))
-			finding_add(f, r > 0 ? AUDIT_FAIL : AUDIT_UNKNOWN,
+			finding_add(f, r > 0 ? VERDICT_FAIL : VERDICT_UNKNOWN,
 				    r > 0 ? "guest %s sees the host's %s%s" : "guest %s: %s: %s",
 				    row->id, paths[i], r > 0 ? "" : strerror(-r));
 	}
@@ -91,9 +91,10 @@ static void judge_door(const struct audit *a, const struct door *door, const str
 		int r = row->state == GUEST_RUNNING ? sees(row, door->path, st) : 0;
 
 		if (r != 0 && audit_guest_runs(row))
-			finding_add(f, r > 0 ? AUDIT_FAIL : AUDIT_UNKNOWN, "guest %s %s %s (%s)",
-				    row->id, r > 0 ? "sees" : "cannot be looked into for",
-				    door->path, door->what);
+			finding_add(f, r > 0 ? VERDICT_FAIL : VERDICT_UNKNOWN,
+				    "guest %s %s %s (%s)", row->id,
+				    r > 0 ? "sees" : "cannot be looked into for", door->path,
+				    door->what);
 	}
 }
 
@@ -102,7 +103,7 @@ static void look_doors(const struct audit *a, struct finding *f)
 	size_t n = 0;
 
 	if (a->rows.r < 0) {
-		finding_add(f, AUDIT_UNKNOWN, "which guests there are is not known: %s",
+		finding_add(f, VERDICT_UNKNOWN, "which guests there are is not known: %s",
 			    a->rows.e.text);
 		return;
 	}
@@ -115,7 +116,7 @@ static void look_doors(const struct audit *a, struct finding *f)
 		judge_door(a, &doors[i], &st, f);
 	}
 	if (f->n == 0)
-		finding_add(f, AUDIT_PASS, "%zu of %zu are there, no guest sees one", n,
+		finding_add(f, VERDICT_PASS, "%zu of %zu are there, no guest sees one", n,
 			    ARRAY_SIZE(doors));
 }
 
@@ -126,7 +127,7 @@ static void look_rights(const struct audit *a, struct finding *f)
 	size_t n = 0;
 
 	if (a->config.r < 0) {
-		finding_add(f, AUDIT_UNKNOWN, "%s", a->config.e.text);
+		finding_add(f, VERDICT_UNKNOWN, "%s", a->config.e.text);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(doors); i++) {
@@ -138,12 +139,12 @@ static void look_rights(const struct audit *a, struct finding *f)
 		/* libvirt's asks polkit; the others ask nobody. */
 		if ((st.st_mode & S_IWOTH && strstr(doors[i].path, "libvirt") == NULL) ||
 		    audit_is_pool_uid(a, st.st_uid) || audit_is_pool_uid(a, st.st_gid))
-			finding_add(f, AUDIT_FAIL, "%s (%s) is open to all: mode %04o, %u:%u",
+			finding_add(f, VERDICT_FAIL, "%s (%s) is open to all: mode %04o, %u:%u",
 				    doors[i].path, doors[i].what, st.st_mode & 07777, st.st_uid,
 				    st.st_gid);
 	}
 	if (f->n == 0)
-		finding_add(f, AUDIT_PASS, "%zu are there, none is open to guests", n);
+		finding_add(f, VERDICT_PASS, "%zu are there, none is open to guests", n);
 }
 
 /* ---- all sockets below /run ---- */
@@ -160,7 +161,7 @@ static void judge_socket(struct audit_walk *w, const char *path, const struct st
 		int r = row->state == GUEST_RUNNING ? sees(row, path, st) : 0;
 
 		if (r != 0 && audit_guest_runs(row))
-			finding_add(w->f, r > 0 ? AUDIT_FAIL : AUDIT_UNKNOWN, "guest %s %s %s",
+			finding_add(w->f, r > 0 ? VERDICT_FAIL : VERDICT_UNKNOWN, "guest %s %s %s",
 				    row->id, r > 0 ? "sees" : "cannot be looked into for",
 				    text_escape(path, shown, sizeof(shown)));
 	}
@@ -171,13 +172,13 @@ static void look_sockets(const struct audit *a, struct finding *f)
 	struct audit_walk w = { .a = a, .f = f, .found = judge_socket, .max = SOCKETS_MAX };
 
 	if (a->rows.r < 0) {
-		finding_add(f, AUDIT_UNKNOWN, "which guests there are is not known: %s",
+		finding_add(f, VERDICT_UNKNOWN, "which guests there are is not known: %s",
 			    a->rows.e.text);
 		return;
 	}
 	audit_walk(&w, "/run");
 	if (f->n == 0)
-		finding_add(f, AUDIT_PASS, "%zu are open to all on the host, no guest sees one",
+		finding_add(f, VERDICT_PASS, "%zu are open to all on the host, no guest sees one",
 			    w.n_chosen);
 }
 
@@ -219,14 +220,14 @@ static void name_sockets(FILE *file, size_t guests, struct finding *f)
 	while (fgets(line, sizeof(line), file)) {
 		audit_abstract_name(line, name);
 		if (name[0])
-			finding_add(f, AUDIT_UNKNOWN,
+			finding_add(f, VERDICT_UNKNOWN,
 				    "%s can be connected to by %zu guest%s: what is behind it may "
 				    "send for them",
 				    text_escape(name, shown, sizeof(shown)), guests,
 				    PLURAL(guests));
 	}
 	if (f->n == 0)
-		finding_add(f, AUDIT_PASS, "there is none");
+		finding_add(f, VERDICT_PASS, "there is none");
 }
 
 static void look_abstract(const struct audit *a, struct finding *f)
@@ -235,15 +236,15 @@ static void look_abstract(const struct audit *a, struct finding *f)
 	struct finding shared = { 0 };
 
 	if (a->rows.r < 0 || !file) {
-		finding_add(f, AUDIT_UNKNOWN, "%s",
+		finding_add(f, VERDICT_UNKNOWN, "%s",
 			    a->rows.r < 0 ? a->rows.e.text : "/proc/net/unix cannot be read");
 		return;
 	}
 	audit_guests(a, count_shared, &shared);
 	if (shared.n == 0)
-		finding_add(f, AUDIT_PASS, "no live guest shares the host's network namespace");
+		finding_add(f, VERDICT_PASS, "no live guest shares the host's network namespace");
 	else if (confine_has_scopes())
-		finding_add(f, AUDIT_PASS, "Landlock keeps all guests from them");
+		finding_add(f, VERDICT_PASS, "Landlock keeps all guests from them");
 	else
 		name_sockets(file, shared.n, f);
 }

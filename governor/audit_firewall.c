@@ -18,11 +18,11 @@ static void judge(const struct audit *a, enum firewall_part part, const char *go
 		  struct finding *f)
 {
 	if (a->firewall.r < 0)
-		finding_add(f, AUDIT_UNKNOWN, "%s", a->firewall.e.text);
+		finding_add(f, VERDICT_UNKNOWN, "%s", a->firewall.e.text);
 	else if (a->survey.part[part] < 0)
-		finding_add(f, AUDIT_FAIL, "%s", a->survey.differs[part].text);
+		finding_add(f, VERDICT_FAIL, "%s", a->survey.differs[part].text);
 	else
-		finding_add(f, AUDIT_PASS, "%s, in generation %" PRIu32, good,
+		finding_add(f, VERDICT_PASS, "%s, in generation %" PRIu32, good,
 			    a->survey.generation);
 }
 
@@ -61,11 +61,11 @@ static void look_profiles(const struct audit *a, struct finding *f)
 static void look_policy(const struct audit *a, struct finding *f)
 {
 	if (a->config.r < 0)
-		finding_add(f, AUDIT_FAIL, "%s", a->config.e.text);
+		finding_add(f, VERDICT_FAIL, "%s", a->config.e.text);
 	else if (a->policy.r < 0)
-		finding_add(f, AUDIT_FAIL, "%s", a->policy.e.text);
+		finding_add(f, VERDICT_FAIL, "%s", a->policy.e.text);
 	else
-		finding_add(f, AUDIT_PASS, "the slices of %" PRIu32 " profiles are there",
+		finding_add(f, VERDICT_PASS, "the slices of %" PRIu32 " profiles are there",
 			    a->wanted.config->n_profiles);
 }
 
@@ -112,16 +112,17 @@ static void judge_owner(const struct audit *a, uint64_t inode, struct finding *f
 	int r = inode ? has_socket(a->daemon, inode) : -ENOENT;
 
 	if (r < 0)
-		finding_add(f, AUDIT_UNKNOWN,
+		finding_add(f, VERDICT_UNKNOWN,
 			    "netlink port %" PRIu32 " owns it; whose that is cannot be seen: %s",
 			    a->survey.owner, strerror(-r));
 	else if (r == 0)
-		finding_add(f, AUDIT_FAIL,
+		finding_add(f, VERDICT_FAIL,
 			    "netlink port %" PRIu32 " owns it, which harpe-govd (%d) does not have",
 			    a->survey.owner, a->daemon);
 	else
-		finding_add(f, AUDIT_PASS, "harpe-govd (%d) owns it by netlink port %" PRIu32 "%s",
-			    a->daemon, a->survey.owner,
+		finding_add(f, VERDICT_PASS,
+			    "harpe-govd (%d) owns it by netlink port %" PRIu32 "%s", a->daemon,
+			    a->survey.owner,
 			    a->survey.persists ? "; without that it would stay"
 					       : "; it goes with the last copy of that");
 }
@@ -131,16 +132,16 @@ static void look_owner(const struct audit *a, struct finding *f)
 	_cleanup_(close_file) FILE *file = fopen("/proc/net/netlink", "re");
 
 	if (a->firewall.r < 0)
-		finding_add(f, AUDIT_UNKNOWN, "%s", a->firewall.e.text);
+		finding_add(f, VERDICT_UNKNOWN, "%s", a->firewall.e.text);
 	else if (a->survey.owner == 0)
-		finding_add(f, AUDIT_FAIL, "nobody owns it%s",
+		finding_add(f, VERDICT_FAIL, "nobody owns it%s",
 			    a->survey.persists ? " any more: its owner died" : "");
 	else if (a->daemon == 0)
-		finding_add(f, AUDIT_FAIL,
+		finding_add(f, VERDICT_FAIL,
 			    "netlink port %" PRIu32 " owns it, but no harpe-govd serves",
 			    a->survey.owner);
 	else if (!file)
-		finding_add(f, AUDIT_UNKNOWN, "/proc/net/netlink cannot be read: %s",
+		finding_add(f, VERDICT_UNKNOWN, "/proc/net/netlink cannot be read: %s",
 			    strerror(errno));
 	else
 		judge_owner(a, audit_netlink_inode(file, a->survey.owner), f);

@@ -97,7 +97,7 @@ static const char *chain_text(const struct foreign *all, const struct foreign_ch
 
 /* Says @sentence of each chain of a table before ours that has such a rule. */
 static void say_chains(const struct foreign *all, const struct deed *deeds, size_t n,
-		       enum audit_result result, const char *sentence, struct finding *f)
+		       enum verdict result, const char *sentence, struct finding *f)
 {
 	char shown[SHOWN_MAX];
 
@@ -117,7 +117,7 @@ static void say_chains(const struct foreign *all, const struct deed *deeds, size
 static bool is_read(const struct audit *a, struct finding *f)
 {
 	if (a->others.r < 0)
-		finding_add(f, AUDIT_UNKNOWN, "%s", a->others.e.text);
+		finding_add(f, VERDICT_UNKNOWN, "%s", a->others.e.text);
 	return a->others.r == 0;
 }
 
@@ -127,13 +127,13 @@ static void look_copies(const struct audit *a, struct finding *f)
 {
 	if (!is_read(a, f))
 		return;
-	say_chains(&a->foreign, copies, ARRAY_SIZE(copies), AUDIT_FAIL,
+	say_chains(&a->foreign, copies, ARRAY_SIZE(copies), VERDICT_FAIL,
 		   "sends copies of packets before ours drops them", f);
-	say_chains(&a->foreign, queues, ARRAY_SIZE(queues), AUDIT_UNKNOWN,
+	say_chains(&a->foreign, queues, ARRAY_SIZE(queues), VERDICT_UNKNOWN,
 		   "hands packets to a program before ours drops them: what it does is not known",
 		   f);
 	if (f->n == 0)
-		finding_add(f, AUDIT_PASS, "no other table does, of %zu", a->foreign.n_tables);
+		finding_add(f, VERDICT_PASS, "no other table does, of %zu", a->foreign.n_tables);
 }
 
 static bool allows(const struct audit *a)
@@ -186,7 +186,7 @@ static void say_rewrites(const struct audit *a, size_t *n_rules, struct finding 
 			allowed += rewrite_allowed(&a->wanted.policy, &w) != 0;
 		}
 		if (allowed > 0)
-			finding_add(f, AUDIT_UNKNOWN,
+			finding_add(f, VERDICT_UNKNOWN,
 				    "%s can turn a destination into one that a profile allows",
 				    chain_text(all, c, shown));
 	}
@@ -199,16 +199,16 @@ static void look_rewrites(const struct audit *a, struct finding *f)
 	if (!is_read(a, f))
 		return;
 	if (a->policy.r < 0) {
-		finding_add(f, AUDIT_UNKNOWN, "%s", a->policy.e.text);
+		finding_add(f, VERDICT_UNKNOWN, "%s", a->policy.e.text);
 		return;
 	}
 	say_rewrites(a, &rules, f);
 	for (size_t i = 0; i < ARRAY_SIZE(legacy) && allows(a); i++)
 		if (has_legacy(i, "nat"))
-			finding_add(f, AUDIT_UNKNOWN,
+			finding_add(f, VERDICT_UNKNOWN,
 				    "%s has a nat table, whose rules are not read", legacy[i].tool);
 	if (f->n == 0)
-		finding_add(f, AUDIT_PASS,
+		finding_add(f, VERDICT_PASS,
 			    "%zu rule%s before ours turn%s destinations into others, none of which "
 			    "a profile allows",
 			    rules, PLURAL(rules), rules == 1 ? "s" : "");
@@ -232,7 +232,7 @@ static void count(const struct foreign *all, struct finding *f)
 		alike += !is_ours(&all->tables[i]) &&
 			 strcmp(all->tables[i].name, FIREWALL_TABLE) == 0;
 	finding_add(
-		f, AUDIT_PASS,
+		f, VERDICT_PASS,
 		"%zu other chain%s at output, %zu accept what they do not know: accept "
 		"elsewhere does not matter; %zu table%s of another family called " FIREWALL_TABLE
 		", which are not ours; %zu rule%s that offload%s, which is "
@@ -248,7 +248,7 @@ static void look_others(const struct audit *a, struct finding *f)
 	count(&a->foreign, f);
 	for (size_t i = 0; i < ARRAY_SIZE(legacy); i++)
 		if (has_legacy(i, "filter"))
-			finding_add(f, AUDIT_PASS,
+			finding_add(f, VERDICT_PASS,
 				    "%s has a filter table: what it accepts does not matter either",
 				    legacy[i].tool);
 }

@@ -21,7 +21,7 @@ static void judge_bpf(const struct audit *a, const struct guest_row *row, struct
 
 	(void)a;
 	if (scope_check_ip_deny(row->cgroup, &e) < 0 && audit_guest_runs(row))
-		finding_add(f, AUDIT_FAIL, "guest %s: %s", row->id, e.text);
+		finding_add(f, VERDICT_FAIL, "guest %s: %s", row->id, e.text);
 }
 
 static void look_bpf(const struct audit *a, struct finding *f)
@@ -39,11 +39,11 @@ static void look_ip_rules(const struct audit *a, struct finding *f)
 	else
 		e = a->config.e;
 	if (r == -ESTALE)
-		finding_add(f, AUDIT_FAIL, "%s", e.text);
+		finding_add(f, VERDICT_FAIL, "%s", e.text);
 	else if (r < 0)
-		finding_add(f, AUDIT_UNKNOWN, "%s", e.text);
+		finding_add(f, VERDICT_UNKNOWN, "%s", e.text);
 	else
-		finding_add(f, AUDIT_PASS,
+		finding_add(f, VERDICT_PASS,
 			    "systemd holds IPAddressDeny=any for the slices of %" PRIu32
 			    " profiles, and nothing in them or above allows more",
 			    a->wanted.config->n_profiles);
@@ -72,13 +72,13 @@ const struct audit_check audit_bpf_checks[] = {
 static void look_daemon(const struct audit *a, struct finding *f)
 {
 	if (a->daemon == 0)
-		finding_add(f, AUDIT_FAIL, "no harpe-govd serves");
+		finding_add(f, VERDICT_FAIL, "no harpe-govd serves");
 	else if (a->rows.r < 0)
-		finding_add(f, AUDIT_UNKNOWN, "harpe-govd (%d) does not tell its guests: %s",
+		finding_add(f, VERDICT_UNKNOWN, "harpe-govd (%d) does not tell its guests: %s",
 			    a->daemon, a->rows.e.text);
 	else
-		finding_add(f, AUDIT_PASS, "harpe-govd (%d) answers and has %zu guest%s", a->daemon,
-			    a->after.n, PLURAL(a->after.n));
+		finding_add(f, VERDICT_PASS, "harpe-govd (%d) answers and has %zu guest%s",
+			    a->daemon, a->after.n, PLURAL(a->after.n));
 }
 
 /* ---- processes ---- */
@@ -86,7 +86,7 @@ static void look_daemon(const struct audit *a, struct finding *f)
 static bool processes_known(const struct audit *a, struct finding *f)
 {
 	if (a->processes.r < 0)
-		finding_add(f, AUDIT_UNKNOWN, "%s", a->processes.e.text);
+		finding_add(f, VERDICT_UNKNOWN, "%s", a->processes.e.text);
 	return a->processes.r == 0;
 }
 
@@ -128,10 +128,10 @@ static void look_strays(const struct audit *a, struct finding *f)
 		n++;
 		describe(p, text, sizeof(text));
 		if (!audit_parse_group(p->group, id) && is_still_there(p))
-			finding_add(f, AUDIT_FAIL, "%s", text);
+			finding_add(f, VERDICT_FAIL, "%s", text);
 	}
 	if (f->n == 0)
-		finding_add(f, AUDIT_PASS,
+		finding_add(f, VERDICT_PASS,
 			    "%zu process%s with a uid of the pool, in guests' scopes", n,
 			    n == 1 ? "" : "es");
 }
@@ -176,7 +176,7 @@ static void look_strangers(const struct audit *a, struct finding *f)
 	if (!processes_known(a, f))
 		return;
 	if (a->rows.r < 0) {
-		finding_add(f, AUDIT_UNKNOWN, "which guests there are is not known: %s",
+		finding_add(f, VERDICT_UNKNOWN, "which guests there are is not known: %s",
 			    a->rows.e.text);
 		return;
 	}
@@ -187,10 +187,10 @@ static void look_strangers(const struct audit *a, struct finding *f)
 		if (!is_in_slice(p) || is_known(a, p) || !is_still_there(p))
 			continue;
 		describe(p, text, sizeof(text));
-		finding_add(f, AUDIT_FAIL, "%s", text);
+		finding_add(f, VERDICT_FAIL, "%s", text);
 	}
 	if (f->n == 0)
-		finding_add(f, AUDIT_PASS,
+		finding_add(f, VERDICT_PASS,
 			    "all of the %zu process%s there are guests' or the "
 			    "daemon's",
 			    n, n == 1 ? "" : "es");
@@ -208,8 +208,9 @@ static void judge_member(const struct audit *a, const struct guest_row *row, str
 	if (read_file_at(AT_FDCWD, path, group, sizeof(group)) < 0)
 		group[0] = '\0';
 	if (strstr(group, want) == NULL && audit_guest_runs(row))
-		finding_add(f, AUDIT_FAIL, "guest %s: its process %" PRIu32 " is in %s, not in %s",
-			    row->id, row->main_pid, group[0] ? group : "an unknown cgroup", want);
+		finding_add(f, VERDICT_FAIL,
+			    "guest %s: its process %" PRIu32 " is in %s, not in %s", row->id,
+			    row->main_pid, group[0] ? group : "an unknown cgroup", want);
 }
 
 static void look_members(const struct audit *a, struct finding *f)
@@ -224,8 +225,8 @@ static void judge_limits(const struct audit *a, const struct guest_row *row, str
 
 	(void)a;
 	if (r < 0 && audit_guest_runs(row))
-		finding_add(f, r == -ESTALE ? AUDIT_FAIL : AUDIT_UNKNOWN, "guest %s: %s", row->id,
-			    e.text);
+		finding_add(f, r == -ESTALE ? VERDICT_FAIL : VERDICT_UNKNOWN, "guest %s: %s",
+			    row->id, e.text);
 }
 
 static void look_limits(const struct audit *a, struct finding *f)
@@ -288,7 +289,7 @@ static void judge_uids(const struct audit *a, const struct guest_row *row, struc
 		if (!is_of(p, row) || !has_other_uid(p, row->uid) || !is_still_there(p))
 			continue;
 		describe(p, text, sizeof(text));
-		finding_add(f, AUDIT_FAIL, "guest %s has uid %" PRIu32 ", but %s", row->id,
+		finding_add(f, VERDICT_FAIL, "guest %s has uid %" PRIu32 ", but %s", row->id,
 			    row->uid, text);
 	}
 }
@@ -303,7 +304,7 @@ static void judge_confined(const struct audit *a, const struct guest_row *row, s
 		if (!is_of(p, row) || !is_unconfined(a, row, p) || !is_still_there(p))
 			continue;
 		describe(p, text, sizeof(text));
-		finding_add(f, AUDIT_FAIL,
+		finding_add(f, VERDICT_FAIL,
 			    "guest %s: %s: no_new_privs %d, seccomp filter %d, capabilities "
 			    "%" PRIx64,
 			    row->id, text, p->no_new_privs, p->filtered, p->capabilities);

@@ -21,7 +21,7 @@ static void judge_file(struct audit_walk *w, const char *path, const struct stat
 	char shown[256];
 
 	if (audit_is_pool_uid(w->a, st->st_uid))
-		finding_add(w->f, AUDIT_FAIL, "%s belongs to uid %u",
+		finding_add(w->f, VERDICT_FAIL, "%s belongs to uid %u",
 			    text_escape(path, shown, sizeof(shown)), st->st_uid);
 }
 
@@ -32,13 +32,13 @@ static void look_files(const struct audit *a, struct finding *f)
 	struct audit_walk w = { .a = a, .f = f, .found = judge_file, .max = FILES_MAX };
 
 	if (a->config.r < 0) {
-		finding_add(f, AUDIT_UNKNOWN, "%s", a->config.e.text);
+		finding_add(f, VERDICT_UNKNOWN, "%s", a->config.e.text);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
 		audit_walk(&w, places[i]);
 	if (f->n == 0)
-		finding_add(f, AUDIT_PASS, "%zu files, none of them belongs to a uid of the pool",
+		finding_add(f, VERDICT_PASS, "%zu files, none of them belongs to a uid of the pool",
 			    w.n);
 }
 
@@ -81,7 +81,7 @@ static size_t look_ipc_file(const struct audit *a, size_t kind, FILE *file, stru
 			continue;
 		n++;
 		if (audit_is_pool_uid(a, uid) || audit_is_pool_uid(a, creator))
-			finding_add(f, AUDIT_FAIL, "%s: id %" PRIu32 " belongs to uid %" PRIu32,
+			finding_add(f, VERDICT_FAIL, "%s: id %" PRIu32 " belongs to uid %" PRIu32,
 				    ipc[kind].path, column(line, 1, &id) ? id : 0, uid);
 	}
 	return n;
@@ -92,7 +92,7 @@ static void look_ipc(const struct audit *a, struct finding *f)
 	size_t n = 0;
 
 	if (a->config.r < 0) {
-		finding_add(f, AUDIT_UNKNOWN, "%s", a->config.e.text);
+		finding_add(f, VERDICT_UNKNOWN, "%s", a->config.e.text);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(ipc); i++) {
@@ -101,11 +101,12 @@ static void look_ipc(const struct audit *a, struct finding *f)
 		if (file)
 			n += look_ipc_file(a, i, file, f);
 		else if (errno != ENOENT) /* else the kernel has no such thing */
-			finding_add(f, AUDIT_UNKNOWN, "%s cannot be read: %s", ipc[i].path,
+			finding_add(f, VERDICT_UNKNOWN, "%s cannot be read: %s", ipc[i].path,
 				    strerror(errno));
 	}
 	if (f->n == 0)
-		finding_add(f, AUDIT_PASS, "%zu object%s, none of a uid of the pool", n, PLURAL(n));
+		finding_add(f, VERDICT_PASS, "%zu object%s, none of a uid of the pool", n,
+			    PLURAL(n));
 }
 
 /* ---- keys ---- */
@@ -131,7 +132,7 @@ static void found_key(void *userdata, uint32_t uid)
 	struct key_search *s = userdata;
 
 	if (audit_is_pool_uid(s->a, uid) && !is_leased(s->a, uid))
-		finding_add(s->f, AUDIT_FAIL, "keys belong to uid %" PRIu32, uid);
+		finding_add(s->f, VERDICT_FAIL, "keys belong to uid %" PRIu32, uid);
 }
 
 static void look_keys(const struct audit *a, struct finding *f)
@@ -140,16 +141,16 @@ static void look_keys(const struct audit *a, struct finding *f)
 	struct key_search s = { a, f };
 
 	if (a->config.r < 0)
-		finding_add(f, AUDIT_UNKNOWN, "%s", a->config.e.text);
+		finding_add(f, VERDICT_UNKNOWN, "%s", a->config.e.text);
 	else if (!file && errno == ENOENT)
-		finding_add(f, AUDIT_PASS, "the kernel has no keys");
+		finding_add(f, VERDICT_PASS, "the kernel has no keys");
 	else if (!file)
-		finding_add(f, AUDIT_UNKNOWN, "/proc/key-users cannot be read: %s",
+		finding_add(f, VERDICT_UNKNOWN, "/proc/key-users cannot be read: %s",
 			    strerror(errno));
 	else
 		identity_parse_key_users(file, found_key, &s);
 	if (f->n == 0)
-		finding_add(f, AUDIT_PASS, "none");
+		finding_add(f, VERDICT_PASS, "none");
 }
 
 const struct audit_check audit_leftover_checks[] = {

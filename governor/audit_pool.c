@@ -30,16 +30,16 @@ static void look_local(const struct audit *a, struct finding *f)
 	int r = a->config.r;
 
 	if (r < 0) {
-		finding_add(f, AUDIT_UNKNOWN, "%s", a->config.e.text);
+		finding_add(f, VERDICT_UNKNOWN, "%s", a->config.e.text);
 		return;
 	}
 	r = overlap_check(c->first_uid, c->uid_count, &e);
 	if (r == -EADDRINUSE)
-		finding_add(f, AUDIT_FAIL, "%s", e.text);
+		finding_add(f, VERDICT_FAIL, "%s", e.text);
 	else if (r < 0)
-		finding_add(f, AUDIT_UNKNOWN, "%s", e.text);
+		finding_add(f, VERDICT_UNKNOWN, "%s", e.text);
 	else
-		finding_add(f, AUDIT_PASS, "uids %" PRIu32 " to %" PRIu32 " are nobody's",
+		finding_add(f, VERDICT_PASS, "uids %" PRIu32 " to %" PRIu32 " are nobody's",
 			    c->first_uid, c->first_uid + c->uid_count - 1);
 }
 
@@ -110,7 +110,7 @@ static int read_names(int fd, char **ret)
 static void say_lines(char *text, struct finding *f)
 {
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-		finding_add(f, AUDIT_FAIL, "%s", line);
+		finding_add(f, VERDICT_FAIL, "%s", line);
 }
 
 static void judge_names(const struct config *c, pid_t pid, int fd, struct finding *f)
@@ -125,12 +125,13 @@ static void judge_names(const struct config *c, pid_t pid, int fd, struct findin
 	if (text)
 		say_lines(text, f);
 	if (r < 0)
-		finding_add(f, AUDIT_UNKNOWN, "the name services do not answer: %s", strerror(-r));
+		finding_add(f, VERDICT_UNKNOWN, "the name services do not answer: %s",
+			    strerror(-r));
 	else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		finding_add(f, AUDIT_UNKNOWN, "the name services fail: %s",
+		finding_add(f, VERDICT_UNKNOWN, "the name services fail: %s",
 			    WIFEXITED(status) ? strerror(WEXITSTATUS(status)) : "killed");
 	else if (f->n == 0)
-		finding_add(f, AUDIT_PASS,
+		finding_add(f, VERDICT_PASS,
 			    "no user and no group of the name services has one of %" PRIu32 " ids",
 			    c->uid_count);
 }
@@ -141,11 +142,11 @@ static void look_names(const struct audit *a, struct finding *f)
 	pid_t pid;
 
 	if (a->config.r < 0) {
-		finding_add(f, AUDIT_UNKNOWN, "%s", a->config.e.text);
+		finding_add(f, VERDICT_UNKNOWN, "%s", a->config.e.text);
 		return;
 	}
 	if (pipe2(fds, O_CLOEXEC) < 0) {
-		finding_add(f, AUDIT_UNKNOWN, "no pipe: %s", strerror(errno));
+		finding_add(f, VERDICT_UNKNOWN, "no pipe: %s", strerror(errno));
 		return;
 	}
 	pid = fork();
@@ -155,7 +156,7 @@ static void look_names(const struct audit *a, struct finding *f)
 	if (pid > 0)
 		judge_names(a->wanted.config, pid, fds[0], f);
 	else
-		finding_add(f, AUDIT_UNKNOWN, "no process: %s", strerror(errno));
+		finding_add(f, VERDICT_UNKNOWN, "no process: %s", strerror(errno));
 	close(fds[0]);
 }
 
@@ -169,20 +170,21 @@ static void look_dynamic(const struct audit *a, struct finding *f)
 	size_t n = 0;
 
 	if (a->config.r < 0)
-		finding_add(f, AUDIT_UNKNOWN, "%s", a->config.e.text);
+		finding_add(f, VERDICT_UNKNOWN, "%s", a->config.e.text);
 	else if (!directory && why == ENOENT)
-		finding_add(f, AUDIT_PASS, "there are none");
+		finding_add(f, VERDICT_PASS, "there are none");
 	else if (!directory)
-		finding_add(f, AUDIT_UNKNOWN, DYNAMIC " cannot be read: %s", strerror(why));
+		finding_add(f, VERDICT_UNKNOWN, DYNAMIC " cannot be read: %s", strerror(why));
 	while (a->config.r == 0 && directory && (entry = readdir(directory))) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue; /* links from names */
 		n++;
 		if (audit_is_pool_uid(a, (uint32_t)strtoul(entry->d_name, NULL, 10)))
-			finding_add(f, AUDIT_FAIL, "uid %.10s is a dynamic user's", entry->d_name);
+			finding_add(f, VERDICT_FAIL, "uid %.10s is a dynamic user's",
+				    entry->d_name);
 	}
 	if (f->n == 0)
-		finding_add(f, AUDIT_PASS, "there are %zu, none with a uid of the pool", n);
+		finding_add(f, VERDICT_PASS, "there are %zu, none with a uid of the pool", n);
 }
 
 #define CHOOSE                                                                                     \

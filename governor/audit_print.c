@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the checks found, for people and as JSON. */
-#include <errno.h>
 #include <jansson.h>
 
-#include "common/fd.h"
 #include "common/text.h"
 #include "governor/audit.h"
 
@@ -26,11 +24,11 @@ static void print_said(const struct finding *f, FILE *to)
 
 static void print_check(const struct audit_check *c, const struct finding *f, FILE *to)
 {
-	enum audit_result result = finding_result(f);
+	enum verdict result = finding_result(f);
 	char shown[SHOWN_MAX];
 
-	fprintf(to, "%-7s %s %s\n", audit_result_names[result], c->id, c->title);
-	if (result == AUDIT_PASS) {
+	fprintf(to, "%-7s %s %s\n", verdict_names[result], c->id, c->title);
+	if (result == VERDICT_PASS) {
 		fprintf(to, "    %s\n", text_escape(f->said[0].text, shown, sizeof(shown)));
 		return;
 	}
@@ -41,15 +39,15 @@ static void print_check(const struct audit_check *c, const struct finding *f, FI
 
 void audit_print(const struct audit_report *report, FILE *to)
 {
-	size_t at = 0, n[AUDIT_RESULTS] = { 0 };
+	size_t at = 0, n[VERDICTS] = { 0 };
 
 	for (size_t i = 0; i < report->n_areas; i++)
 		for (const struct audit_check *c = audit_areas[i]; c->id; c++, at++) {
 			n[finding_result(&report->findings[at])]++;
 			print_check(c, &report->findings[at], to);
 		}
-	fprintf(to, "%zu PASS, %zu FAIL, %zu UNKNOWN\n", n[AUDIT_PASS], n[AUDIT_FAIL],
-		n[AUDIT_UNKNOWN]);
+	fprintf(to, "%zu PASS, %zu FAIL, %zu UNKNOWN\n", n[VERDICT_PASS], n[VERDICT_FAIL],
+		n[VERDICT_UNKNOWN]);
 }
 
 /* ---- JSON ---- */
@@ -72,7 +70,7 @@ static json_t *said_json(const struct finding *f)
 static json_t *check_json(const struct audit_check *c, const struct finding *f)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:s, s:s}", "id", c->id, "title", c->title,
-			 "result", audit_result_names[finding_result(f)], "looked_at", c->looks_at,
+			 "result", verdict_names[finding_result(f)], "looked_at", c->looks_at,
 			 "found", said_json(f), "found_count", (json_int_t)f->n, "why", c->why,
 			 "mend", c->mend);
 }
@@ -92,30 +90,14 @@ static json_t *checks_json(const struct audit_report *report)
 	return NULL;
 }
 
-static const char *worst_name(const struct audit_report *report)
-{
-	switch (audit_status(report->findings, audit_n_checks(report->n_areas))) {
-	case AUDIT_STATUS_PASS:
-		return audit_result_names[AUDIT_PASS];
-	case AUDIT_STATUS_FAIL:
-		return audit_result_names[AUDIT_FAIL];
-	default:
-		return audit_result_names[AUDIT_UNKNOWN];
-	}
-}
-
 int audit_print_json(const struct audit_report *report, FILE *to)
 {
 	json_t *generation =
 		report->has_generation ? json_integer(report->generation) : json_null();
-	json_t *root = json_pack("{s:i, s:s, s:o, s:o}", "schema", AUDIT_SCHEMA, "result",
-				 worst_name(report), "ruleset_generation", generation, "checks",
-				 checks_json(report));
-	_cleanup_free_ char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
+	json_t *root = json_pack(
+		"{s:i, s:s, s:o, s:o}", "schema", AUDIT_SCHEMA, "result",
+		verdict_names[audit_worst(report->findings, audit_n_checks(report->n_areas))],
+		"ruleset_generation", generation, "checks", checks_json(report));
 
-	json_decref(root);
-	if (!text)
-		return -ENOMEM;
-	fprintf(to, "%s\n", text);
-	return 0;
+	return verdict_print_json(root, to);
 }

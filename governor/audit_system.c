@@ -17,9 +17,9 @@ static void look_preflight(const struct audit *a, struct finding *f)
 
 	(void)a;
 	if (preflight_check(false, &e) < 0)
-		finding_add(f, AUDIT_FAIL, "%s", e.text);
+		finding_add(f, VERDICT_FAIL, "%s", e.text);
 	else
-		finding_add(f, AUDIT_PASS, "all probes succeed");
+		finding_add(f, VERDICT_PASS, "all probes succeed");
 }
 
 static void look_boot(const struct audit *a, struct finding *f)
@@ -32,10 +32,10 @@ static void look_boot(const struct audit *a, struct finding *f)
 	(void)a;
 	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
 		if (faccessat(AT_FDCWD, links[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
-			finding_add(f, AUDIT_PASS, "%s", links[i]);
+			finding_add(f, VERDICT_PASS, "%s", links[i]);
 			return;
 		}
-	finding_add(f, AUDIT_FAIL, FIREWALL_UNIT " is not enabled");
+	finding_add(f, VERDICT_FAIL, FIREWALL_UNIT " is not enabled");
 }
 
 const struct audit_check audit_system_checks[] = {

@@ -16,7 +16,7 @@ static void unknown(struct audit_walk *w, const char *path, const char *why)
 {
 	char shown[256];
 
-	finding_add(w->f, AUDIT_UNKNOWN, "%s is not looked into: %s",
+	finding_add(w->f, VERDICT_UNKNOWN, "%s is not looked into: %s",
 		    text_escape(path, shown, sizeof(shown)), why);
 }
 

@@ -98,10 +98,10 @@ static const struct mode {
 	{ "--slices", NULL, make_slices, 1, "make the slices of the profiles and leave" },
 	{ "--config", "check", check_config, 1, "is the configuration good?" },
 	{ "--config", "show", show_config, 1, "what the files say, and where" },
-	{ "--audit", "text", audit_as_text, AUDIT_STATUS_ERROR, "is everything in force?" },
-	{ "--audit", "json", audit_as_json, AUDIT_STATUS_ERROR, "the same as JSON" },
-	{ "--canary", "text", canary_as_text, AUDIT_STATUS_ERROR, "the same, sending packets" },
-	{ "--canary", "json", canary_as_json, AUDIT_STATUS_ERROR, "the same as JSON" },
+	{ "--audit", "text", audit_as_text, VERDICT_EXIT_CANNOT, "is everything in force?" },
+	{ "--audit", "json", audit_as_json, VERDICT_EXIT_CANNOT, "the same as JSON" },
+	{ "--canary", "text", canary_as_text, VERDICT_EXIT_CANNOT, "the same, sending packets" },
+	{ "--canary", "json", canary_as_json, VERDICT_EXIT_CANNOT, "the same as JSON" },
 };
 
 static int usage(FILE *to, int status)

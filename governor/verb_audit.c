@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
+#include "common/verdict.h"
 #include "governor/verb.h"
 
 enum { AUDIT_JSON, AUDIT_CANARY, AUDIT_OPTIONS };
@@ -13,8 +14,6 @@ static const struct option audit_options[AUDIT_OPTIONS] = {
 	[AUDIT_JSON] = { .name = "json", .help = "print one JSON object instead" },
 	[AUDIT_CANARY] = { .name = "canary", .help = "send packets as well, one for each layer" },
 };
-
-#define CANNOT 3 /* the audit could not be made */
 
 static int audit_main(const char *socket, const char *const values[], char **operands)
 {
@@ -25,13 +24,13 @@ static int audit_main(const char *socket, const char *const values[], char **ope
 	(void)socket;
 	if (operands[0]) {
 		complain("audit takes no word: it looks at everything");
-		return CANNOT;
+		return VERDICT_EXIT_CANNOT;
 	}
 	if (geteuid() != 0) {
 		complain("audit is for root: it reads what others may not see");
-		return CANNOT;
+		return VERDICT_EXIT_CANNOT;
 	}
-	return exec_daemon(argv, CANNOT);
+	return exec_daemon(argv, VERDICT_EXIT_CANNOT);
 }
 
 const struct verb verb_audit = {
@@ -41,6 +40,6 @@ const struct verb verb_audit = {
 	.details = "Exit status: 0 all passed, 1 something failed, 2 something is not known,\n"
 		   "3 the audit could not be made. See harpe-gov-audit(7).\n",
 	.set = { audit_options, AUDIT_OPTIONS, 0 },
-	.usage_status = CANNOT,
+	.usage_status = VERDICT_EXIT_CANNOT,
 	.main = audit_main,
 };

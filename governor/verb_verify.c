@@ -33,7 +33,7 @@ static const struct option verify_options[VERIFY_OPTIONS] = {
 static int refuse(const char *sentence)
 {
 	complain(sentence);
-	return VERIFY_CANNOT;
+	return VERDICT_EXIT_CANNOT;
 }
 
 static bool is_address(const char *text)
@@ -135,6 +135,6 @@ const struct verb verb_verify = {
 	.details = "Exit status: 0 all passed, 1 something failed, 2 something is not known,\n"
 		   "3 it could not be tried.\n",
 	.set = { verify_options, VERIFY_OPTIONS, 0 },
-	.usage_status = VERIFY_CANNOT,
+	.usage_status = VERDICT_EXIT_CANNOT,
 	.main = verify_main,
 };

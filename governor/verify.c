@@ -9,12 +9,6 @@
 #include "common/text.h"
 #include "governor/verify_judge.h"
 
-const char *const verdict_names[VERDICTS] = {
-	[VERDICT_PASS] = "PASS",
-	[VERDICT_UNKNOWN] = "UNKNOWN",
-	[VERDICT_FAIL] = "FAIL",
-};
-
 static void choose(struct verify *v, const struct verify_check *c)
 {
 	if (v->n == VERIFY_CHECKS_MAX)
@@ -83,17 +77,17 @@ void verify_judge(struct verify *v)
 		judge(v, i, &v->judgements[i]);
 }
 
-int verify_status(const struct verify *v)
+enum verdict verify_worst(const struct verify *v)
 {
-	static const int statuses[VERDICTS] = {
-		[VERDICT_PASS] = VERIFY_PASSED,
-		[VERDICT_UNKNOWN] = VERIFY_UNKNOWN,
-		[VERDICT_FAIL] = VERIFY_FAILED,
-	};
 	enum verdict worst = v->n == 0 ? VERDICT_UNKNOWN : VERDICT_PASS;
 
 	for (size_t i = 0; i < v->n; i++)
 		if (v->judgements[i].verdict > worst)
 			worst = v->judgements[i].verdict;
-	return statuses[worst];
+	return worst;
+}
+
+int verify_status(const struct verify *v)
+{
+	return verdict_exit_status(verify_worst(v));
 }

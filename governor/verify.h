@@ -15,13 +15,7 @@
 
 #include "common/error.h"
 #include "common/request.h"
-
-/* The worse, the larger. */
-enum verdict { VERDICT_PASS, VERDICT_UNKNOWN, VERDICT_FAIL, VERDICTS };
-extern const char *const verdict_names[VERDICTS];
-
-/* Exit statuses, as of the audit. */
-enum { VERIFY_PASSED, VERIFY_FAILED, VERIFY_UNKNOWN, VERIFY_CANNOT };
+#include "common/verdict.h"
 
 #define VERIFY_SCHEMA	   1
 #define VERIFY_CHECKS_MAX  128
@@ -214,6 +208,7 @@ void verify_judge(struct verify *v);
 
 /* The exit status. */
 int verify_status(const struct verify *v);
+enum verdict verify_worst(const struct verify *v);
 
 const char *verify_boundary(const struct verify_check *c);
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What was found, for people and as JSON. */
-#include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
-#include "common/fd.h"
 #include "common/text.h"
 #include "governor/verify.h"
 
@@ -82,28 +80,14 @@ static json_t *checks_json(const struct verify *v)
 	return NULL;
 }
 
-static const char *worst_name(const struct verify *v)
-{
-	static const char *const names[] = {
-		[VERIFY_PASSED] = "PASS", [VERIFY_FAILED] = "FAIL", [VERIFY_UNKNOWN] = "UNKNOWN"
-	};
-
-	return names[verify_status(v)];
-}
-
 int verify_print_json(const struct verify *v, FILE *to)
 {
 	json_t *target = v->prepared.target[0] ? json_string(v->prepared.target) : json_null();
 	json_t *root = json_pack("{s:i, s:s, s:s, s:o, s:o}", "schema", VERIFY_SCHEMA, "result",
-				 worst_name(v), "profile", v->net, "target", target, "checks",
-				 checks_json(v));
-	_cleanup_free_ char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
+				 verdict_names[verify_worst(v)], "profile", v->net, "target",
+				 target, "checks", checks_json(v));
 
-	json_decref(root);
-	if (!text)
-		return -ENOMEM;
-	fprintf(to, "%s\n", text);
-	return 0;
+	return verdict_print_json(root, to);
 }
 
 void verify_list(FILE *to)

@@ -31,7 +31,7 @@ static const char *const allow_list[] = {
 static const struct {
 	const char *name, *nft;
 	bool allows; /* is there a profile with the allow-list below? */
-	enum audit_result want[N_CHECKS];
+	enum verdict want[N_CHECKS];
 	const char *names;
 } hosts[] = {
 	{ "nothing", "", true, { 0 }, "0 other chains" },
@@ -53,12 +53,12 @@ static const struct {
 	{ "copies",
 	  "table ip t {\n" OUTPUT("-300", "ip daddr 192.0.2.9 dup to 192.0.2.1") "}\n",
 	  false,
-	  { [COPIES] = AUDIT_FAIL },
+	  { [COPIES] = VERDICT_FAIL },
 	  "chain ip t o" },
 	{ "copies at the same place",
 	  "table ip6 t {\n" OUTPUT("-10", "dup to 2001:db8::1") "}\n",
 	  false,
-	  { [COPIES] = AUDIT_FAIL },
+	  { [COPIES] = VERDICT_FAIL },
 	  "chain ip6 t o" },
 	{ "copies behind",
 	  "table ip t {\n" OUTPUT("0", "dup to 192.0.2.1") "}\n",
@@ -68,7 +68,7 @@ static const struct {
 	{ "copies in a chain that is jumped to",
 	  "table ip t {\nchain c {\ndup to 192.0.2.1\n}\n" OUTPUT("-300", "jump c") "}\n",
 	  false,
-	  { [COPIES] = AUDIT_FAIL },
+	  { [COPIES] = VERDICT_FAIL },
 	  "chain ip t c" },
 	{ "a local proxy",
 	  NAT("tcp dport 80 redirect to :3128"),
@@ -78,67 +78,67 @@ static const struct {
 	{ "a local proxy and an allow-list",
 	  NAT("tcp dport 80 redirect to :3128"),
 	  true,
-	  { [REWRITES] = AUDIT_UNKNOWN },
+	  { [REWRITES] = VERDICT_UNKNOWN },
 	  "chain ip n o" },
 	{ "to what is allowed",
 	  NAT("tcp dport 80 dnat to 192.0.2.1:80"),
 	  true,
-	  { [REWRITES] = AUDIT_UNKNOWN },
+	  { [REWRITES] = VERDICT_UNKNOWN },
 	  "can turn a destination" },
 	{ "to one of what is allowed",
 	  NAT("tcp dport 80 dnat to 192.0.2.0-192.0.2.9:70-80"),
 	  true,
-	  { [REWRITES] = AUDIT_UNKNOWN },
+	  { [REWRITES] = VERDICT_UNKNOWN },
 	  "can turn a destination" },
 	{ "to an allowed address, with its port",
 	  NAT("tcp dport 80 dnat to 192.0.2.1"),
 	  true,
-	  { [REWRITES] = AUDIT_UNKNOWN },
+	  { [REWRITES] = VERDICT_UNKNOWN },
 	  "can turn a destination" },
 	{ "to an allowed port",
 	  NAT("tcp dport 80 dnat to :443"),
 	  true,
-	  { [REWRITES] = AUDIT_UNKNOWN },
+	  { [REWRITES] = VERDICT_UNKNOWN },
 	  "can turn a destination" },
 	{ "to a network",
 	  NAT("dnat prefix to ip daddr map { 203.0.113.0/24 : 198.51.100.0/24 }"),
 	  true,
-	  { [REWRITES] = AUDIT_UNKNOWN },
+	  { [REWRITES] = VERDICT_UNKNOWN },
 	  "can turn a destination" },
 	{ "to what a map says",
 	  NAT("dnat to tcp dport map { 80 : 192.0.2.77 }"),
 	  true,
-	  { [REWRITES] = AUDIT_UNKNOWN },
+	  { [REWRITES] = VERDICT_UNKNOWN },
 	  "can turn a destination" },
 	{ "to a register that something else wrote",
 	  NAT("dnat to numgen inc mod 2 map { 0 : 192.0.2.77, 1 : 192.0.2.78 }"),
 	  true,
-	  { [REWRITES] = AUDIT_UNKNOWN },
+	  { [REWRITES] = VERDICT_UNKNOWN },
 	  "can turn a destination" },
 	{ "to IPv6",
 	  NAT_INET("udp dport 53 dnat ip6 to [2001:db8::9]:53"),
 	  true,
-	  { [REWRITES] = AUDIT_UNKNOWN },
+	  { [REWRITES] = VERDICT_UNKNOWN },
 	  "can turn a destination" },
 	{ "to loopback",
 	  NAT("tcp dport 80 redirect to :3100-3200"),
 	  true,
-	  { [REWRITES] = AUDIT_UNKNOWN },
+	  { [REWRITES] = VERDICT_UNKNOWN },
 	  "can turn a destination" },
 	{ "to loopback, with its port",
 	  NAT("redirect"),
 	  true,
-	  { [REWRITES] = AUDIT_UNKNOWN },
+	  { [REWRITES] = VERDICT_UNKNOWN },
 	  "can turn a destination" },
 	{ "written",
 	  "table ip t {\n" OUTPUT("-300", "ip daddr set 192.0.2.77") "}\n",
 	  true,
-	  { [REWRITES] = AUDIT_UNKNOWN },
+	  { [REWRITES] = VERDICT_UNKNOWN },
 	  "can turn a destination" },
 	{ "a port written",
 	  "table ip6 t {\n" OUTPUT("-300", "udp dport set 53") "}\n",
 	  true,
-	  { [REWRITES] = AUDIT_UNKNOWN },
+	  { [REWRITES] = VERDICT_UNKNOWN },
 	  "can turn a destination" },
 	{ "to another address",
 	  NAT("tcp dport 80 dnat to 192.0.2.2:80"),
@@ -201,7 +201,7 @@ static void assert_host(size_t i)
 		audit_foreign_checks[c].look(&a, &f[c]);
 		if (finding_result(&f[c]) != hosts[i].want[c])
 			fail_msg("%s: %s is %s: %s", hosts[i].name, audit_foreign_checks[c].id,
-				 audit_result_names[finding_result(&f[c])], f[c].said[0].text);
+				 verdict_names[finding_result(&f[c])], f[c].said[0].text);
 		named |= strstr(f[c].said[0].text, hosts[i].names) != NULL;
 	}
 	if (!named)
@@ -228,7 +228,7 @@ static void what_was_not_read_is_unknown(void **state)
 		struct finding f = { 0 };
 
 		audit_foreign_checks[c].look(&a, &f);
-		assert_int_equal(finding_result(&f), AUDIT_UNKNOWN);
+		assert_int_equal(finding_result(&f), VERDICT_UNKNOWN);
 	}
 }
 

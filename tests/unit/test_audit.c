@@ -19,9 +19,9 @@ static void nothing_said_is_unknown(void **state)
 	struct finding f = { 0 };
 
 	(void)state;
-	assert_int_equal(finding_result(&f), AUDIT_UNKNOWN);
-	assert_int_equal(audit_status(&f, 1), AUDIT_STATUS_UNKNOWN);
-	assert_int_equal(audit_status(&f, 0), AUDIT_STATUS_UNKNOWN);
+	assert_int_equal(finding_result(&f), VERDICT_UNKNOWN);
+	assert_int_equal(audit_status(&f, 1), VERDICT_EXIT_UNKNOWN);
+	assert_int_equal(audit_status(&f, 0), VERDICT_EXIT_UNKNOWN);
 }
 
 static void the_worst_counts(void **state)
@@ -30,14 +30,14 @@ static void the_worst_counts(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(f); i++)
-		finding_add(&f[i], AUDIT_PASS, "fine");
-	assert_int_equal(audit_status(f, 3), AUDIT_STATUS_PASS);
-	finding_add(&f[1], AUDIT_UNKNOWN, "not seen");
-	assert_int_equal(audit_status(f, 3), AUDIT_STATUS_UNKNOWN);
-	finding_add(&f[0], AUDIT_FAIL, "bad");
-	finding_add(&f[0], AUDIT_PASS, "fine");
-	assert_int_equal(finding_result(&f[0]), AUDIT_FAIL);
-	assert_int_equal(audit_status(f, 3), AUDIT_STATUS_FAIL);
+		finding_add(&f[i], VERDICT_PASS, "fine");
+	assert_int_equal(audit_status(f, 3), VERDICT_EXIT_PASS);
+	finding_add(&f[1], VERDICT_UNKNOWN, "not seen");
+	assert_int_equal(audit_status(f, 3), VERDICT_EXIT_UNKNOWN);
+	finding_add(&f[0], VERDICT_FAIL, "bad");
+	finding_add(&f[0], VERDICT_PASS, "fine");
+	assert_int_equal(finding_result(&f[0]), VERDICT_FAIL);
+	assert_int_equal(audit_status(f, 3), VERDICT_EXIT_FAIL);
 }
 
 static void many_sentences_are_counted(void **state)
@@ -46,10 +46,10 @@ static void many_sentences_are_counted(void **state)
 
 	(void)state;
 	for (int i = 0; i < 1000; i++)
-		finding_add(&f, AUDIT_PASS, "fine");
-	finding_add(&f, AUDIT_FAIL, "bad");
+		finding_add(&f, VERDICT_PASS, "fine");
+	finding_add(&f, VERDICT_FAIL, "bad");
 	assert_int_equal(f.n, 1001);
-	assert_int_equal(finding_result(&f), AUDIT_FAIL);
+	assert_int_equal(finding_result(&f), VERDICT_FAIL);
 	assert_string_equal(f.said[AUDIT_SAID_MAX - 1].text, "bad");
 }
 
@@ -220,20 +220,20 @@ static char *printed(const struct audit_report *report, bool as_json)
 	return text;
 }
 
-static struct finding *findings_with(enum audit_result second)
+static struct finding *findings_with(enum verdict second)
 {
 	struct finding *f = calloc(audit_n_checks(audit_n_areas), sizeof(*f));
 
 	assert_non_null(f);
 	for (size_t i = 0; i < audit_n_checks(audit_n_areas); i++)
-		finding_add(&f[i], AUDIT_PASS, "fine %zu", i);
+		finding_add(&f[i], VERDICT_PASS, "fine %zu", i);
 	finding_add(&f[1], second, "a name with \033[31m in it");
 	return f;
 }
 
 static void prints_json(void **state)
 {
-	_cleanup_free_ struct finding *f = findings_with(AUDIT_FAIL);
+	_cleanup_free_ struct finding *f = findings_with(VERDICT_FAIL);
 	struct audit_report report = { audit_n_areas, f, 7, true };
 	_cleanup_free_ char *text = printed(&report, true);
 	json_t *root = json_loads(text, 0, NULL), *check;
@@ -254,7 +254,7 @@ static void prints_json(void **state)
 
 static void prints_for_people(void **state)
 {
-	_cleanup_free_ struct finding *f = findings_with(AUDIT_UNKNOWN);
+	_cleanup_free_ struct finding *f = findings_with(VERDICT_UNKNOWN);
 	struct audit_report report = { .n_areas = audit_n_areas, .findings = f };
 	_cleanup_free_ char *text = NULL;
 

@@ -159,7 +159,7 @@ static void silence_is_unknown(void **state)
 	for (size_t i = 0; i < v->n; i++)
 		if (!v->checks[i]->no_probe)
 			assert_int_equal(v->judgements[i].verdict, VERDICT_UNKNOWN);
-	assert_int_not_equal(verify_status(v), VERIFY_PASSED);
+	assert_int_not_equal(verify_status(v), VERDICT_EXIT_PASS);
 }
 
 static void words_of_no_meaning_do_not_pass(void **state)
@@ -305,13 +305,13 @@ static void the_worst_counts(void **state)
 	(void)state;
 	for (size_t i = 0; i < v->n; i++)
 		v->judgements[i].verdict = VERDICT_PASS;
-	assert_int_equal(verify_status(v), VERIFY_PASSED);
+	assert_int_equal(verify_status(v), VERDICT_EXIT_PASS);
 	v->judgements[1].verdict = VERDICT_UNKNOWN;
-	assert_int_equal(verify_status(v), VERIFY_UNKNOWN);
+	assert_int_equal(verify_status(v), VERDICT_EXIT_UNKNOWN);
 	v->judgements[2].verdict = VERDICT_FAIL;
-	assert_int_equal(verify_status(v), VERIFY_FAILED);
+	assert_int_equal(verify_status(v), VERDICT_EXIT_FAIL);
 	v->n = 0;
-	assert_int_equal(verify_status(v), VERIFY_UNKNOWN);
+	assert_int_equal(verify_status(v), VERDICT_EXIT_UNKNOWN);
 }
 
 /* ---- the same rows everywhere ---- */
