@@ -156,20 +156,20 @@ int limit_parse(enum limit limit, const char *text, uint64_t *ret, struct error 
 #define CPU_PERIOD_USEC	   UINT64_C(100000)
 #define CPU_QUOTA_MIN_USEC UINT64_C(1000)
 
-static void cpu_max_text(uint64_t quota, char *buf, size_t size)
+const char *cpu_max_text(uint64_t quota, char *buf, size_t size)
 {
 	uint64_t period = CPU_PERIOD_USEC;
 
 	if (quota == LIMIT_INFINITY) {
-		snprintf(buf, size, "cpu.max=\"max %" PRIu64 "\"", period);
-		return;
+		snprintf(buf, size, "max %" PRIu64, period);
+		return buf;
 	}
 	if (quota * period / USEC_PER_SEC < CPU_QUOTA_MIN_USEC)
 		period = CPU_QUOTA_MIN_USEC * USEC_PER_SEC / quota;
 	if (period > USEC_PER_SEC)
 		period = USEC_PER_SEC;
-	snprintf(buf, size, "cpu.max=\"%" PRIu64 " %" PRIu64 "\"", quota * period / USEC_PER_SEC,
-		 period);
+	snprintf(buf, size, "%" PRIu64 " %" PRIu64, quota * period / USEC_PER_SEC, period);
+	return buf;
 }
 
 /* How the kernel is told a number; LIMIT_INFINITY is @none. */
@@ -187,9 +187,10 @@ static const struct kernel_text {
 const char *limit_kernel_text(enum limit limit, uint64_t value, char *buf, size_t size)
 {
 	const struct kernel_text *t = &kernel_texts[limit];
+	char quota[CPU_MAX_TEXT_MAX];
 
 	if (limit == LIMIT_CPU)
-		cpu_max_text(value, buf, size);
+		snprintf(buf, size, "cpu.max=\"%s\"", cpu_max_text(value, quota, sizeof(quota)));
 	else if (!t->before)
 		snprintf(buf, size, "%s",
 			 value == LIMIT_INFINITY ? "nothing" : "a timer of the supervisor");

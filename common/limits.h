@@ -56,9 +56,13 @@ extern const struct limit_info limit_table[LIMIT_COUNT];
 /* All LIMIT_UNSET. */
 void limits_clear(struct limits *l);
 
-/* What the kernel is told, "memory.max=536870912", or who watches over it. systemd spreads a CPU
- * quota over 100 ms, and over longer, up to 1 s, when less than 1 ms of it would be left
- * (systemd.resource-control(5), CPUQuotaPeriodSec=). */
+/* What is written to cpu.max for @quota microseconds per second. systemd spreads a CPU quota over
+ * 100 ms, and over longer, up to 1 s, when less than 1 ms of it would be left
+ * (systemd.resource-control(5), CPUQuotaPeriodSec=). Returns @buf. */
+#define CPU_MAX_TEXT_MAX 48
+const char *cpu_max_text(uint64_t quota, char *buf, size_t size);
+
+/* What the kernel is told, "memory.max=536870912", or who watches over it. */
 const char *limit_kernel_text(enum limit limit, uint64_t value, char *buf, size_t size);
 
 /* Bit N: the kernel need not be told limit N, so that it does not matter whether it can be: nobody

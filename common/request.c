@@ -107,10 +107,8 @@ int signal_is_passed(uint32_t number)
 }
 
 const char *const guest_state_names[GUEST_STATE_COUNT] = {
-	[GUEST_WAITING] = "waiting",
-	[GUEST_STARTING] = "starting",
-	[GUEST_RUNNING] = "running",
-	[GUEST_ENDING] = "ending",
+	[GUEST_WAITING] = "waiting", [GUEST_STARTING] = "starting", [GUEST_RUNNING] = "running",
+	[GUEST_ENDING] = "ending",   [GUEST_WARM] = "warm", /* nobody's yet */
 };
 
 #define ROW(attr, kind, member) WIRE_FIELD(attr, kind, struct guest_row, member)

@@ -108,7 +108,14 @@ struct explanation {
 	struct limit_origins above; /* the cgroup that allows less than limits; "" = none */
 };
 
-enum guest_state { GUEST_WAITING, GUEST_STARTING, GUEST_RUNNING, GUEST_ENDING, GUEST_STATE_COUNT };
+enum guest_state {
+	GUEST_WAITING,
+	GUEST_STARTING,
+	GUEST_RUNNING,
+	GUEST_ENDING,
+	GUEST_WARM,
+	GUEST_STATE_COUNT
+};
 extern const char *const guest_state_names[GUEST_STATE_COUNT];
 
 /* What is to be known of one live guest. Counters are of the guest alone, UINT64_MAX when they

@@ -151,7 +151,8 @@ static void put_fds(struct msghdr *msg, union control *control, const int *fds, 
 	msg->msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
 }
 
-int wire_send(int sock, const void *buf, size_t len, const int *fds, size_t n_fds)
+static int send_message(int sock, const void *buf, size_t len, const int *fds, size_t n_fds,
+			int flags)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)buf, .iov_len = len };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
@@ -163,11 +164,21 @@ int wire_send(int sock, const void *buf, size_t len, const int *fds, size_t n_fd
 	if (n_fds > 0)
 		put_fds(&msg, &control, fds, n_fds);
 	do
-		n = sendmsg(sock, &msg, MSG_NOSIGNAL);
+		n = sendmsg(sock, &msg, MSG_NOSIGNAL | flags);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
 	return (size_t)n == len ? 0 : -EMSGSIZE;
+}
+
+int wire_send(int sock, const void *buf, size_t len, const int *fds, size_t n_fds)
+{
+	return send_message(sock, buf, len, fds, n_fds, 0);
+}
+
+int wire_try_send(int sock, const void *buf, size_t len, const int *fds, size_t n_fds)
+{
+	return send_message(sock, buf, len, fds, n_fds, MSG_DONTWAIT);
 }
 
 static size_t take_fds(struct msghdr *msg, int fds[WIRE_FDS_MAX])

@@ -83,6 +83,9 @@ int wire_decode(const struct wire_field *fields, size_t n_fields, const void *bu
 #define WIRE_FDS_MAX 24
 int wire_send(int sock, const void *buf, size_t len, const int *fds, size_t n_fds);
 
+/* The same without blocking: -EAGAIN when the receiver does not read. */
+int wire_try_send(int sock, const void *buf, size_t len, const int *fds, size_t n_fds);
+
 /* Receives one message. Descriptors are O_CLOEXEC and owned by the caller; *ret_n_fds of them.
  * Without a message there are none. 0 at end of file (or a message of no bytes), else the length or
  * a negative errno (-EPROTO: too long, or more descriptors than WIRE_FDS_MAX). */

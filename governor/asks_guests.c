@@ -35,8 +35,15 @@ static void count_guest(const struct run *r, struct guest_row *row)
 		row->cpu_usec = UINT64_MAX;
 }
 
+static bool is_warm(const struct run *r)
+{
+	return r->slot && r->state == RUN_WARM;
+}
+
 static uint32_t state_of(const struct run *r)
 {
+	if (is_warm(r))
+		return GUEST_WARM;
 	if (r->state == RUN_WAITING)
 		return GUEST_WAITING;
 	if (r->state == RUN_RUNNING)
@@ -54,8 +61,8 @@ static void fill_row(const struct run *r, struct guest_row *row)
 	row->caller_uid = r->caller.uid;
 	row->main_pid = (uint32_t)r->main_pid;
 	row->started_usec = r->started_usec;
-	row->limits = r->main_pid ? r->in_force : r->limits;
-	row->own = r->limits;
+	row->own = is_warm(r) ? r->made : r->limits;
+	row->limits = r->main_pid ? r->in_force : row->own;
 	memcpy(row->profile, r->slice->profile, sizeof(row->profile));
 	if (r->has_scope)
 		memcpy(row->cgroup, r->path, sizeof(row->cgroup));
@@ -67,7 +74,7 @@ void ask_next(struct run *asker, const struct pair_ask *ask)
 	struct pair_reply m = { .verb = PAIR_NONE };
 
 	for (const struct run *r = asker->d->runs; r; r = r->next) {
-		if (r->serial <= ask->cursor || !run_is_guest(r) || !owns(asker, r))
+		if (r->serial <= ask->cursor || !(run_is_guest(r) || is_warm(r)) || !owns(asker, r))
 			continue;
 		m.verb = PAIR_OK;
 		m.next.cursor = r->serial;

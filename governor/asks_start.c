@@ -1,29 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* PAIR_START: policy, place, uid and scope; and who waits for a place. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 
+#include "common/fd.h"
 #include "governor/admission.h"
 #include "governor/asks.h"
 #include "governor/journal.h"
+#include "governor/place.h"
 #include "governor/policy.h"
+#include "governor/slots.h"
 
 #define WAIT_MAX_USEC (86400 * USEC_PER_SEC)
-
-static int make_id(struct run *r, struct error *e)
-{
-	uint64_t random;
-
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		return error_errno(e, -errno, "no random number");
-	snprintf(r->id, sizeof(r->id), "%016" PRIx64, random);
-	snprintf(r->scope, sizeof(r->scope), "harpe-%s.scope", r->id);
-	return 0;
-}
 
 /* What the configuration says to the request: asked anew when a place is there, since a reload may
  * have come while the run waited for it. */
@@ -36,29 +25,7 @@ static int judge(struct run *r, struct error *e)
 
 	if (ret == 0)
 		ret = policy_profile(c, a, r->asked.net, &profile, e);
-	if (ret < 0)
-		return ret;
-	r->slice = daemon_slice(r->d, profile->name);
-	if ((size_t)snprintf(r->path, sizeof(r->path), "%s/%s", r->slice->path, r->scope) >=
-	    sizeof(r->path))
-		return error_set(e, -ENAMETOOLONG, "the slice lies too deep");
-	return 0;
-}
-
-static int check_scope(struct run *r, struct error *e)
-{
-	char path[PATH_TEXT_MAX];
-	struct stat st;
-	int ret = scope_path(r->scope, r->holder.pid, path, e);
-
-	if (ret < 0)
-		return ret;
-	if (strcmp(path, r->path) != 0)
-		return error_set(e, -ESTALE, "systemd made %s instead of %s", path, r->path);
-	if (stat(path, &st) < 0)
-		return error_errno(e, -errno, "%s", path);
-	r->scope_id = st.st_ino;
-	return 0;
+	return ret < 0 ? ret : place_in(r, daemon_slice(r->d, profile->name), e);
 }
 
 static void grant(struct run *r)
@@ -75,11 +42,15 @@ static void grant(struct run *r)
 	m.grant.uid = r->uid;
 	m.grant.caller_uid = r->caller.uid;
 	m.grant.holder = r->holder.pid;
+	m.grant.was_warm = r->was_warm;
 	m.grant.limits = r->limits;
+	m.grant.made = r->made;
 	m.grant.origins = r->origins;
 	r->state = RUN_PREPARING;
 	run_set_timer(r, SETUP_USEC);
-	run_reply(r, PAIR_START, &m);
+	run_reply_with(r, PAIR_START, &m, r->netns);
+	close_fd(&r->netns);
+	r->netns = -1;
 }
 
 /* The caller is not kept waiting any longer; its uid is, until systemd has answered. */
@@ -104,15 +75,11 @@ static void on_scope_started(void *userdata, int ret, const struct error *error)
 	}
 	r->job = false;
 	if (r->state != RUN_STARTING) { /* it ended meanwhile */
-		scope_stop(r->d->scopes, r->scope);
-		if (run_scope_is_gone(r))
-			run_finish(r);
-		else
-			run_set_timer(r, SCOPE_USEC);
+		place_leave(r);
 		return;
 	}
 	if (ret == 0)
-		ret = check_scope(r, &e);
+		ret = place_check(r, &e);
 	if (ret == 0) {
 		grant(r);
 		return;
@@ -121,49 +88,38 @@ static void on_scope_started(void *userdata, int ret, const struct error *error)
 	run_refuse(r, PAIR_START, &e);
 }
 
-static int start_scope(struct run *r, struct error *e)
+/* A uid and a scope of its own for @r, which has an id. */
+static int make_place(struct run *r, struct error *e)
 {
-	char description[64 + GUEST_NAME_MAX];
-	struct scope_spec spec = {
-		.name = r->scope,
-		.slice = r->slice->unit,
-		.description = description,
-		.pid = r->holder.pid,
-		.limits = &r->limits,
-	};
+	char description[64];
+	int ret;
 
+	if (identity_n_free(r->d->pool) == 0) {
+		slots_yield(r->d);
+		daemon_verify_uids(r->d); /* not off the hot path, but better than none */
+	}
+	r->made = r->limits;
 	snprintf(description, sizeof(description), "Guest %s of uid %u", r->id, r->caller.uid);
-	return scope_start(r->d->scopes, &spec, on_scope_started, r, e);
+	ret = place_take(r, description, on_scope_started, e);
+	if (ret == 0)
+		run_note(r);
+	return ret;
 }
 
-/* A uid and a scope for @r, which has an id. */
+/* A place that is there already, or one of its own. Who waits is known by its id already. */
 static int take_place(struct run *r, struct error *e)
 {
-	struct daemon *d = r->d;
 	int ret = judge(r, e);
 
 	if (ret == 0)
 		ret = admission_check(r, e);
-	if (ret == 0 && identity_n_free(d->pool) == 0)
-		daemon_verify_uids(d); /* not off the hot path, but better than none */
-	if (ret == 0)
-		ret = identity_lease(d->pool, &r->uid, e);
 	if (ret < 0)
 		return ret;
-	ret = holder_start(&r->holder);
-	if (ret < 0)
-		error_errno(e, ret, "no process to make a scope around");
-	else
-		ret = start_scope(r, e);
-	if (ret < 0) {
-		holder_stop(&r->holder);
-		daemon_quarantine(d, r->uid);
-		return ret;
-	}
-	r->has_scope = r->job = true;
+	slots_need(r->d);
+	if (r->state == RUN_WAITING || !slots_take(r))
+		return make_place(r, e);
 	run_note(r);
-	r->state = RUN_STARTING;
-	run_set_timer(r, SETUP_USEC);
+	grant(r);
 	return 0;
 }
 
@@ -181,7 +137,7 @@ static int settle(struct run *r, const struct pair_ask *ask, struct error *e)
 	if (r->asked.wait_usec > WAIT_MAX_USEC)
 		r->asked.wait_usec = WAIT_MAX_USEC;
 	r->asked.net[PROFILE_NAME_MAX] = '\0';
-	return make_id(r, e);
+	return place_name(r, e);
 }
 
 void ask_start(struct run *r, const struct pair_ask *ask)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -74,29 +75,27 @@ static int enable_controllers(const struct cgroup *cg, struct error *e)
 	return write_in(cg, cg->scope_fd, "cgroup.subtree_control", enable, e);
 }
 
-static int set_pids_max(const struct cgroup *cg, uint64_t pids, struct error *e)
+static int open_scope(struct cgroup *cg, const char *path, struct error *e)
 {
-	char text[32] = "max";
-
-	if (pids != LIMIT_INFINITY)
-		snprintf(text, sizeof(text), "%" PRIu64, pids);
-	return write_in(cg, cg->guest_fd, "pids.max", text, e);
+	cg->path = path;
+	cg->scope_fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return cg->scope_fd < 0 ? error_errno(e, -errno, "%s: cannot be opened", path) : 0;
 }
 
-static int make_guest(struct cgroup *cg, const struct limits *limits, struct error *e)
+static int open_guest(struct cgroup *cg, struct error *e)
+{
+	cg->guest_fd = openat(cg->scope_fd, "guest", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return cg->guest_fd < 0 ? error_errno(e, -errno, "%s/guest: cannot be opened", cg->path)
+				: 0;
+}
+
+static int make_guest(struct cgroup *cg, struct error *e)
 {
 	int r = make_directory(cg, "guest", e);
 
-	if (r < 0)
-		return r;
-	cg->guest_fd = openat(cg->scope_fd, "guest", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (cg->guest_fd < 0)
-		return error_errno(e, -errno, "%s/guest: cannot be opened", cg->path);
-	r = write_in(cg, cg->guest_fd, "memory.oom.group", "1", e);
-	if (r < 0)
-		return r;
-	r = set_pids_max(cg, limits->value[LIMIT_PIDS], e);
-	return r < 0 ? r : cgroup_io_bound(cg->guest_fd, cg->path, limits, e);
+	if (r == 0)
+		r = open_guest(cg, e);
+	return r < 0 ? r : write_in(cg, cg->guest_fd, "memory.oom.group", "1", e);
 }
 
 /* The scope itself may hold no process once it has controllers enabled below. */
@@ -116,33 +115,83 @@ static int lift_cpu(const struct cgroup *cg, struct error *e)
 	return write_in(cg, cg->scope_fd, "cpu.max", "max", e);
 }
 
-int cgroup_prepare(struct cgroup *cg, const char *scope_path, pid_t holder,
-		   const struct limits *limits, struct error *e)
+int cgroup_make(struct cgroup *cg, const char *scope_path, pid_t holder, struct error *e)
 {
+	int r = open_scope(cg, scope_path, e);
+
+	if (r == 0)
+		r = move_holder(cg, holder, e);
+	if (r == 0)
+		r = enable_controllers(cg, e);
+	return r == 0 ? make_guest(cg, e) : r;
+}
+
+int cgroup_open(struct cgroup *cg, const char *scope_path, struct error *e)
+{
+	int r = open_scope(cg, scope_path, e);
+
+	return r == 0 ? open_guest(cg, e) : r;
+}
+
+static int set_number(const struct cgroup *cg, const char *file, uint64_t value, struct error *e)
+{
+	char text[32] = "max";
+
+	if (value != LIMIT_INFINITY)
+		snprintf(text, sizeof(text), "%" PRIu64, value);
+	return write_in(cg, cg->guest_fd, file, text, e);
+}
+
+/* What is guest/'s in any case, and what is the scope's, where that has more. */
+static int set_numbers(const struct cgroup *cg, const struct limits *limits, struct error *e)
+{
+	static const struct {
+		enum limit limit;
+		const char *file;
+		bool of_scope;
+	} files[] = {
+		{ LIMIT_PIDS, "pids.max", false },
+		{ LIMIT_MEMORY, "memory.max", true },
+		{ LIMIT_SWAP, "memory.swap.max", true },
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(files) && r == 0; i++) {
+		uint64_t value = limits->value[files[i].limit];
+
+		if (!files[i].of_scope || value < cg->made->value[files[i].limit])
+			r = set_number(cg, files[i].file, value, e);
+	}
+	return r;
+}
+
+int cgroup_bound(struct cgroup *cg, const struct limits *limits, const struct limits *made,
+		 struct error *e)
+{
+	uint64_t cpu = limits->value[LIMIT_CPU];
 	int r;
 
-	cg->path = scope_path;
-	cg->scope_fd = open(scope_path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (cg->scope_fd < 0)
-		return error_errno(e, -errno, "%s: cannot be opened", scope_path);
-	r = move_holder(cg, holder, e);
+	cg->made = made;
+	r = set_numbers(cg, limits, e);
+	if (r == 0)
+		r = cgroup_io_bound(cg->guest_fd, cg->path, limits, e);
 	if (r < 0)
 		return r;
-	r = enable_controllers(cg, e);
-	if (r < 0)
-		return r;
-	r = make_guest(cg, limits, e);
-	if (r < 0)
-		return r;
+	if (cpu < made->value[LIMIT_CPU])
+		cpu_max_text(cpu, cg->guest_cpu_max, sizeof(cg->guest_cpu_max));
 	r = (int)read_file_at(cg->scope_fd, "cpu.max", cg->cpu_max, sizeof(cg->cpu_max));
 	if (r < 0)
-		return error_errno(e, r, "%s/cpu.max: cannot be read", scope_path);
+		return error_errno(e, r, "%s/cpu.max: cannot be read", cg->path);
 	return lift_cpu(cg, e);
 }
 
 int cgroup_throttle(struct cgroup *cg, struct error *e)
 {
-	return write_in(cg, cg->scope_fd, "cpu.max", cg->cpu_max, e);
+	int r = write_in(cg, cg->scope_fd, "cpu.max", cg->cpu_max, e);
+
+	if (r == 0 && cg->guest_cpu_max[0])
+		r = write_in(cg, cg->guest_fd, "cpu.max", cg->guest_cpu_max, e);
+	return r;
 }
 
 int cgroup_verify_member(const struct cgroup *cg, pid_t pid, struct error *e)
@@ -191,6 +240,8 @@ int cgroup_kill(struct cgroup *cg, int timeout_ms, struct error *e)
 	if (cg->guest_fd < 0)
 		return 0;
 	lift_cpu(cg, NULL); /* it dies all the same, only later */
+	if (cg->guest_cpu_max[0])
+		write_in(cg, cg->guest_fd, "cpu.max", "max", NULL);
 	cgroup_io_lift(cg->guest_fd);
 	r = write_file_at(cg->guest_fd, "cgroup.kill", "1");
 	if (r == 0)
@@ -206,8 +257,10 @@ void cgroup_kill_scope(int dirfd)
 {
 	_cleanup_close_ int guest = openat(dirfd, "guest", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	if (guest >= 0)
+	if (guest >= 0) {
 		cgroup_io_lift(guest);
+		write_file_at(guest, "cpu.max", "max");
+	}
 	write_file_at(dirfd, "cpu.max", "max");
 	write_file_at(dirfd, "cgroup.kill", "1");
 }

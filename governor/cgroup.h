@@ -5,12 +5,14 @@
  *	harpe-<id>.scope/	memory.max memory.swap.max cpu.max io.weight, set by systemd, so it
  *				shows them
  *	    sup/		the holder: keeps the scope until all counters were read
- *	    guest/		the guest; memory.oom.group, pids.max, io.max; killed with one write
+ *	    guest/		the guest; memory.oom.group, pids.max, io.max; killed with one
+ *write. memory.max, memory.swap.max and cpu.max as well when the scope was made before the request
+ *came, and that asks for less
  *
  * The scope is delegated, so everything below it is ours. cpu.max of the scope itself is systemd's,
  * with one exception: it is lifted while nothing of the guest runs (set-up) and for the kill, since
- * a throttled process takes seconds to die; in between stands exactly what systemd wrote. io.max is
- * lifted for the kill as well.
+ * a throttled process takes seconds to die; in between stands exactly what systemd wrote. The same
+ * goes for guest/'s own, and io.max is lifted for the kill as well.
  */
 #pragma once
 
@@ -22,19 +24,27 @@
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
 struct cgroup {
-	int scope_fd, guest_fd; /* O_PATH directories */
-	const char *path;	/* of the scope; borrowed */
-	uint32_t untold;	/* limits_untold(): what may be missing */
-	char cpu_max[64];	/* as systemd set it */
+	int scope_fd, guest_fd;	   /* O_PATH directories */
+	const char *path;	   /* of the scope; borrowed */
+	uint32_t untold;	   /* limits_untold(): what may be missing */
+	const struct limits *made; /* with which systemd made the scope; borrowed. NULL: as asked */
+	char cpu_max[64];	   /* of the scope, as systemd set it */
+	char guest_cpu_max[CPU_MAX_TEXT_MAX]; /* "" = none of its own */
 };
 
 #define CGROUP_NULL ((struct cgroup){ .scope_fd = -1, .guest_fd = -1 })
 
-/* Opens the scope, moves @holder into sup/, makes guest/ with @limits' pids.max and io.max, lifts
- * cpu.max. */
-int cgroup_prepare(struct cgroup *cg, const char *scope_path, pid_t holder,
-		   const struct limits *limits, struct error *e);
+/* Opens the scope, moves @holder into sup/ and makes guest/. */
+int cgroup_make(struct cgroup *cg, const char *scope_path, pid_t holder, struct error *e);
+
+/* Opens what cgroup_make() made, in another process. */
+int cgroup_open(struct cgroup *cg, const char *scope_path, struct error *e);
 void cgroup_close(struct cgroup *cg);
+
+/* Writes what of @limits is guest/'s, and lifts cpu.max. @made, which is borrowed, is what the
+ * scope was made with: not less of anything. */
+int cgroup_bound(struct cgroup *cg, const struct limits *limits, const struct limits *made,
+		 struct error *e);
 
 /* Puts cpu.max back: the last step before the guest is released. */
 int cgroup_throttle(struct cgroup *cg, struct error *e);

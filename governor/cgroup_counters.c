@@ -35,18 +35,38 @@ int cgroup_cpu_usage(const struct cgroup *cg, uint64_t *ret_usec)
 	return n < 0 ? (int)n : keyed_u64(text, "usage_usec", ret_usec);
 }
 
-/* cpu.stat of the scope for throttling (the quota is there), of guest/ for the time used. */
+/* Adds what the cgroup itself has counted in @file, without those below. */
+static void add_keyed(int dirfd, const char *file, const char *key, uint64_t *sum)
+{
+	char text[TEXT_MAX];
+	uint64_t n;
+
+	if (read_file_at(dirfd, file, text, sizeof(text)) < 0 || keyed_u64(text, key, &n) < 0)
+		return;
+	*sum = *sum == REPORT_UNKNOWN ? n : *sum + n;
+}
+
 static void cpu_counters(const struct cgroup *cg, struct report *report)
 {
 	char text[TEXT_MAX];
 
-	if (read_file_at(cg->guest_fd, "cpu.stat", text, sizeof(text)) >= 0) {
-		report->cpu_usec = keyed_or_unknown(text, "usage_usec");
-		report->cpu_user_usec = keyed_or_unknown(text, "user_usec");
-		report->cpu_system_usec = keyed_or_unknown(text, "system_usec");
+	if (read_file_at(cg->guest_fd, "cpu.stat", text, sizeof(text)) < 0)
+		return;
+	report->cpu_usec = keyed_or_unknown(text, "usage_usec");
+	report->cpu_user_usec = keyed_or_unknown(text, "user_usec");
+	report->cpu_system_usec = keyed_or_unknown(text, "system_usec");
+}
+
+/* What stood in the way: the scope's limits, or those of guest/ where it has some of its own. */
+static void limit_counters(const struct cgroup *cg, struct report *report)
+{
+	const int dirs[] = { cg->scope_fd, cg->guest_fd };
+
+	report->throttled_usec = report->memory_limit_hits = REPORT_UNKNOWN;
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+		add_keyed(dirs[i], "cpu.stat", "throttled_usec", &report->throttled_usec);
+		add_keyed(dirs[i], "memory.events.local", "oom", &report->memory_limit_hits);
 	}
-	if (read_file_at(cg->scope_fd, "cpu.stat", text, sizeof(text)) >= 0)
-		report->throttled_usec = keyed_or_unknown(text, "throttled_usec");
 }
 
 void cgroup_counters(const struct cgroup *cg, struct report *report)
@@ -56,13 +76,12 @@ void cgroup_counters(const struct cgroup *cg, struct report *report)
 	if (cg->guest_fd < 0)
 		return;
 	cpu_counters(cg, report);
+	limit_counters(cg, report);
 	report->memory_peak = number_or_unknown(cg->guest_fd, "memory.peak");
 	report->swap_peak = number_or_unknown(cg->guest_fd, "memory.swap.peak");
 	report->pids_peak = number_or_unknown(cg->guest_fd, "pids.peak");
 	if (read_file_at(cg->guest_fd, "memory.events", text, sizeof(text)) >= 0)
 		report->memory_oom_kills = keyed_or_unknown(text, "oom_kill");
-	if (read_file_at(cg->scope_fd, "memory.events.local", text, sizeof(text)) >= 0)
-		report->memory_limit_hits = keyed_or_unknown(text, "oom");
 	if (read_file_at(cg->guest_fd, "pids.events", text, sizeof(text)) >= 0)
 		report->pids_refused = keyed_or_unknown(text, "max");
 	cgroup_io_bytes(cg->guest_fd, &report->io_read, &report->io_written);

@@ -71,11 +71,9 @@ static int read_limit(int dirfd, const struct in_force *f, uint64_t *ret)
 }
 
 /* The kernel's own value, none, stays where systemd may not use the controller. */
-static int refuse_limit(const struct cgroup *cg, const struct in_force *f, uint64_t have,
-			uint64_t want, struct error *e)
+static int refuse_limit(const struct cgroup *cg, const struct in_force *f, const char *below,
+			uint64_t have, uint64_t want, struct error *e)
 {
-	const char *below = f->place == ON_GUEST ? "/guest" : "";
-
 	if (have == LIMIT_INFINITY)
 		return error_set(e, -ESTALE,
 				 "%s%s/%s: is max where %" PRIu64 " was set, as when the %.*s "
@@ -89,11 +87,11 @@ static int refuse_limit(const struct cgroup *cg, const struct in_force *f, uint6
 
 /* Compares one limit with what is to be in force, which becomes what is: LIMIT_UNSET when this
  * kernel has no such thing and nobody needs it. */
-static int verify_limit(const struct cgroup *cg, const struct in_force *f, uint64_t *in_force,
-			struct error *e)
+static int verify_limit(const struct cgroup *cg, const struct in_force *f, bool on_guest,
+			uint64_t *in_force, struct error *e)
 {
 	uint64_t want = *in_force, have;
-	int r = read_limit(f->place == ON_SCOPE ? cg->scope_fd : cg->guest_fd, f, &have);
+	int r = read_limit(on_guest ? cg->guest_fd : cg->scope_fd, f, &have);
 
 	if (r == -ENOENT && (cg->untold & 1u << f->limit)) {
 		*in_force = LIMIT_UNSET;
@@ -102,21 +100,37 @@ static int verify_limit(const struct cgroup *cg, const struct in_force *f, uint6
 	if (r < 0)
 		return error_errno(e, r, "%s/%s: cannot be read back", cg->path, f->file);
 	if (f->limit == LIMIT_CPU)
-		want = cpu_as_written(want, cg->cpu_max);
+		want = cpu_as_written(want, on_guest ? cg->guest_cpu_max : cg->cpu_max);
 	if (have != want)
-		return refuse_limit(cg, f, have, want, e);
+		return refuse_limit(cg, f, on_guest ? "/guest" : "", have, want, e);
 	*in_force = have; /* rounded, if at all */
 	return 0;
+}
+
+/* On the scope, and on guest/ as well where the scope was made with more. */
+static int verify_scopes(const struct cgroup *cg, const struct in_force *f, uint64_t *in_force,
+			 struct error *e)
+{
+	uint64_t made = cg->made ? cg->made->value[f->limit] : *in_force;
+	int r;
+
+	if (made == *in_force)
+		return verify_limit(cg, f, false, in_force, e);
+	r = verify_limit(cg, f, false, &made, e);
+	return r < 0 ? r : verify_limit(cg, f, true, in_force, e);
 }
 
 static int verify_own(const struct cgroup *cg, struct limits *in_force, struct error *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		const struct in_force *f = &files[i];
-		int r = f->place == ON_GUEST_BY_DISK
-				? 0
-				: verify_limit(cg, f, &in_force->value[f->limit], e);
+		uint64_t *value = &in_force->value[f->limit];
+		int r = 0;
 
+		if (f->place == ON_SCOPE)
+			r = verify_scopes(cg, f, value, e);
+		else if (f->place == ON_GUEST)
+			r = verify_limit(cg, f, true, value, e);
 		if (r < 0)
 			return r;
 	}
@@ -212,6 +226,22 @@ static int recheck_limits(int scope_fd, const char *path, const struct limits *i
 	return 0;
 }
 
+/* What the scope and guest/ allow together. A limit of the scope stands there or on both. */
+static int read_own(int scope_fd, int guest_fd, const struct in_force *f, uint64_t *ret)
+{
+	uint64_t have;
+	int r = read_limit(guest_fd, f, ret);
+
+	if (f->place != ON_SCOPE || (r < 0 && r != -ENOENT))
+		return r;
+	if (r < 0)
+		*ret = LIMIT_INFINITY;
+	r = read_limit(scope_fd, f, &have);
+	if (r == 0 && have < *ret)
+		*ret = have;
+	return r;
+}
+
 static int recheck_own(int scope_fd, int guest_fd, const char *path, const struct limits *own,
 		       struct error *e)
 {
@@ -219,7 +249,7 @@ static int recheck_own(int scope_fd, int guest_fd, const char *path, const struc
 		const struct in_force *f = &files[i];
 		uint64_t want = own->value[f->limit], have;
 		int r = f->bounds_below && !is_unlimited(want)
-				? read_limit(f->place == ON_SCOPE ? scope_fd : guest_fd, f, &have)
+				? read_own(scope_fd, guest_fd, f, &have)
 				: -ENOENT;
 
 		if (r < 0 && r != -ENOENT)

@@ -113,7 +113,7 @@ static int become_guest(const struct child_plan *plan, struct error *e)
 {
 	int r = confine_reset_process(e);
 
-	if (r == 0 && plan->own_network)
+	if (r == 0 && plan->own_network && plan->netns < 0)
 		r = network_loopback_up(e);
 	if (r == 0)
 		r = view_build(&plan->view, e);
@@ -195,8 +195,8 @@ void child_main(struct child_plan *plan)
 	struct error e = ERROR_NULL;
 	char **argv, **envp, go = 0;
 
-	if (arrange_descriptors(plan, &e) < 0 || become_guest(plan, &e) < 0 ||
-	    unpack(plan->strings_fd, &argv, &envp, &e) < 0)
+	if (network_enter(plan->netns, &e) < 0 || arrange_descriptors(plan, &e) < 0 ||
+	    become_guest(plan, &e) < 0 || unpack(plan->strings_fd, &argv, &envp, &e) < 0)
 		fail(plan->control, CHILD_FAILED, 0, &e);
 	send_message(plan->control, CHILD_READY, 0, NULL);
 	if (recv(plan->control, &go, 1, 0) != 1 || go != CHILD_GO)

@@ -39,7 +39,8 @@ struct child_plan {
 	int stdio[3];
 	struct terminal *terminal; /* TERMINAL_NULL: none */
 	uint32_t terminals;	   /* bit N: stream N is it */
-	bool own_network;	   /* it was made in a network namespace of its own */
+	bool own_network;	   /* it is in a network namespace of its own */
+	int netns;		   /* or will be: enters this one first; -1 = it is there already */
 	int control;		   /* the child's end of the control socket */
 };
 

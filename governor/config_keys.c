@@ -8,6 +8,7 @@
 #define UID_FLOOR      65536u /* all below is somebody's: accounts, nobody, systemd's dynamic users */
 #define POOL_MAX       65536u
 #define PER_CALLER_MAX 65536u
+#define WARM_MAX       256u
 
 #define LIMIT_KEY(limit_name, limit_index, type, member)                                           \
 	{                                                                                          \
@@ -44,6 +45,11 @@ static const struct key pool_keys[] = {
 	  .min = 1,
 	  .max = POOL_MAX },
 	{ .name = "memory", .kind = KEY_SIZE, .offset = offsetof(struct config, pool_memory) },
+	{ .name = "warm",
+	  .kind = KEY_NUMBER,
+	  .offset = offsetof(struct config, warm),
+	  .min = 0,
+	  .max = WARM_MAX },
 };
 static const struct key default_keys[] = {
 	LIMIT_KEYS(struct config, defaults),

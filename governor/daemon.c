@@ -24,6 +24,7 @@
 #include "governor/overlap.h"
 #include "governor/runs.h"
 #include "governor/slices.h"
+#include "governor/slots.h"
 #include "governor/sweep.h"
 
 #define STOP_USEC	(8 * USEC_PER_SEC) /* below the unit's TimeoutStopSec= */
@@ -307,6 +308,7 @@ static int on_stop(sd_event_source *source, const struct signalfd_siginfo *info,
 	sd_notify(0, "STOPPING=1");
 	sd_event_source_set_enabled(d->listener, SD_EVENT_OFF);
 	runs_stop_all(d, ENDED_GOVERNOR_STOPPED);
+	slots_drop(d);
 	return sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, STOP_USEC, 0,
 					  on_stop_timeout, d);
 }
@@ -331,6 +333,8 @@ static int take_config(struct daemon *d, struct config **config, struct error *e
 		d->means++;
 	d->view = view;
 	*config = old;
+	slots_drop(d);
+	slots_need(d);
 	return 0;
 }
 
@@ -410,6 +414,8 @@ static int add_sources(struct daemon *d, int listener, struct error *e)
 	if (r >= 0)
 		r = sd_event_add_time_relative(d->event, &d->quarantine, CLOCK_MONOTONIC, 0, 0,
 					       on_quarantine, d);
+	if (r >= 0)
+		r = slots_add_source(d);
 	if (r >= 0)
 		r = sd_event_add_post(d->event, &idle, on_idle, d);
 	if (r >= 0)
@@ -505,6 +511,7 @@ static int loop(struct daemon *d, struct error *e)
 	if (r < 0)
 		return r;
 	sd_notify(0, "READY=1");
+	slots_need(d);
 	if (identity_n_quarantined(d->pool) > 0)
 		look_later(d, DIRTY_USEC);
 	journal_info("ready: uids %u to %u, filter of %u instructions", d->config->first_uid,
@@ -532,6 +539,7 @@ static void release(struct daemon *d)
 	sd_event_source_unref(d->listener);
 	sd_event_source_unref(d->retry);
 	sd_event_source_unref(d->quarantine);
+	sd_event_source_unref(d->slots);
 	sd_event_unref(d->event);
 }
 

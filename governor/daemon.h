@@ -56,7 +56,7 @@ struct daemon {
 	int monitor;		  /* of the ruleset */
 	struct monitor_news news; /* what was heard since the last look */
 	sd_event_source *look;	  /* at the ruleset, soon */
-	sd_event_source *listener, *retry, *quarantine;
+	sd_event_source *listener, *retry, *quarantine, *slots;
 	struct run *runs; /* oldest first */
 	uint32_t n_runs;
 	uint64_t last_serial;

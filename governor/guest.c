@@ -42,6 +42,7 @@ struct guest {
 	struct network network;
 	pid_t child;
 	int pidfd, control, holder;
+	int netns;	  /* that was made before; -1 = none */
 	enum ended ended; /* so far: why the set-up did not succeed */
 	uint64_t wall_usec;
 };
@@ -63,9 +64,9 @@ static int wait_for_daemon(struct guest *g, struct error *e)
 	return error_set(e, -EPIPE, "before the guest ran");
 }
 
-/* Asks the daemon; what came instead of an answer is why the run ended. */
+/* Asks the daemon, with pair_answer(); what came instead of an answer is why the run ended. */
 static int ask_daemon(struct guest *g, const struct pair_ask *ask, struct pair_reply *reply,
-		      struct error *e)
+		      int *ret_fd, struct error *e)
 {
 	int r = pair_send(g->call->daemon, ask, sizeof(*ask));
 
@@ -74,7 +75,7 @@ static int ask_daemon(struct guest *g, const struct pair_ask *ask, struct pair_r
 	if (r == 0)
 		r = wait_for_daemon(g, e);
 	if (r == 0)
-		r = pair_answer(g->call->daemon, ask->verb, reply, e);
+		r = pair_answer(g->call->daemon, ask->verb, reply, ret_fd, e);
 	if (r == -ECANCELED)
 		g->ended = (enum ended)(reply->stop % ENDED_COUNT);
 	else if (r == -ECONNRESET)
@@ -154,7 +155,7 @@ static int get_scope(struct guest *g, struct error *e)
 	memcpy(ask.start.net, g->call->request->net, sizeof(ask.start.net));
 	memcpy(ask.start.name, g->call->request->name, sizeof(ask.start.name));
 	memcpy(ask.start.command, g->call->request->command, sizeof(ask.start.command));
-	r = ask_daemon(g, &ask, &reply, e);
+	r = ask_daemon(g, &ask, &reply, &g->netns, e);
 	if (r < 0)
 		return r;
 	g->grant = reply.grant;
@@ -255,6 +256,7 @@ static void plan_child(struct guest *g, struct child_plan *ret)
 		.terminal = &g->terminal,
 		.terminals = q->terminals,
 		.own_network = g->grant.own_network != 0,
+		.netns = g->netns,
 	};
 	for (int i = 0; i < 3; i++)
 		ret->stdio[i] = is_terminal(g, i) ? g->terminal.slave : fds[RUN_FD_STDIN + i];
@@ -270,7 +272,7 @@ static int start_child(struct guest *g, struct error *e)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return error_errno(e, -errno, "no control socket");
 	plan.control = ends[1];
-	g->child = clone_into(g->cgroup.guest_fd, plan.own_network, &g->pidfd);
+	g->child = clone_into(g->cgroup.guest_fd, plan.own_network && g->netns < 0, &g->pidfd);
 	if (g->child == 0)
 		child_main(&plan);
 	close(ends[1]);
@@ -283,6 +285,8 @@ static int start_child(struct guest *g, struct error *e)
 	close_handed_over(g);
 	terminal_close_slave(&g->terminal);
 	deadline_end();
+	close_fd(&g->netns); /* or it would outlive the guest */
+	g->netns = -1;
 	return 0;
 }
 
@@ -337,7 +341,7 @@ static int ask_release(struct guest *g, struct error *e)
 	};
 	struct pair_reply reply;
 
-	return ask_daemon(g, &ask, &reply, e);
+	return ask_daemon(g, &ask, &reply, NULL, e);
 }
 
 static int release(struct guest *g, struct error *e)
@@ -349,6 +353,20 @@ static int release(struct guest *g, struct error *e)
 		return error_errno(e, -errno, "the guest's process cannot be released");
 	g->report->started_usec = clock_usec(CLOCK_REALTIME);
 	return 0;
+}
+
+/* A scope that waited for a guest has its cgroups already. */
+static int enter_scope(struct guest *g, struct error *e)
+{
+	const struct pair_grant *grant = &g->grant;
+	int r;
+
+	g->cgroup.untold = limits_untold(&g->call->request->limits, &grant->limits);
+	if (grant->was_warm)
+		r = cgroup_open(&g->cgroup, grant->scope, e);
+	else
+		r = cgroup_make(&g->cgroup, grant->scope, grant->holder, e);
+	return r < 0 ? r : cgroup_bound(&g->cgroup, &grant->limits, &grant->made, e);
 }
 
 static int set_up(struct guest *g, struct error *e)
@@ -365,8 +383,7 @@ static int set_up(struct guest *g, struct error *e)
 		r = check_lasting(g, e);
 	if (r < 0)
 		return r;
-	g->cgroup.untold = limits_untold(&g->call->request->limits, &g->grant.limits);
-	r = cgroup_prepare(&g->cgroup, g->grant.scope, g->grant.holder, &g->grant.limits, e);
+	r = enter_scope(g, e);
 	if (r == 0 && g->call->request->terminals)
 		r = terminal_open(&g->terminal, g->grant.uid, &g->call->request->terminal, e);
 	if (r == 0)
@@ -518,6 +535,7 @@ static void end(struct guest *g, struct error *e)
 	close_fd(&g->pidfd);
 	close_fd(&g->control);
 	close_fd(&g->holder);
+	close_fd(&g->netns);
 }
 
 void guest_run(const struct guest_call *call, struct report *ret)
@@ -532,6 +550,7 @@ void guest_run(const struct guest_call *call, struct report *ret)
 		.pidfd = -1,
 		.control = -1,
 		.holder = -1,
+		.netns = -1,
 		.ended = ENDED_SETUP_FAILED,
 	};
 	struct error e = ERROR_NULL;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -23,6 +24,25 @@ int network_loopback_up(struct error *e)
 
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo) < 0)
 		return error_errno(e, -errno, "loopback cannot be switched on");
+	return 0;
+}
+
+int network_make(struct error *e)
+{
+	int fd;
+
+	if (unshare(CLONE_NEWNET) < 0)
+		return error_errno(e, -errno, "no network namespace");
+	if (network_loopback_up(e) < 0)
+		return -EIO;
+	fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? error_errno(e, -errno, "/proc/self/ns/net") : fd;
+}
+
+int network_enter(int netns, struct error *e)
+{
+	if (netns >= 0 && setns(netns, CLONE_NEWNET) < 0)
+		return error_errno(e, -errno, "the network namespace cannot be entered");
 	return 0;
 }
 

@@ -11,6 +11,13 @@
 
 #include "common/error.h"
 
+/* Makes a namespace with loopback switched on, and returns a descriptor of it; the caller, who is
+ * left in it, is a process that does nothing else. */
+int network_make(struct error *e);
+
+/* In the child: enters the namespace @netns; -1 for none. */
+int network_enter(int netns, struct error *e);
+
 /* In the child, as root in its namespace: switches loopback on. */
 int network_loopback_up(struct error *e);
 

@@ -3,6 +3,10 @@
 
 #include <errno.h>
 #include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "common/wire.h"
 
 int pair_send(int fd, const void *record, size_t size)
 {
@@ -11,6 +15,11 @@ int pair_send(int fd, const void *record, size_t size)
 	if (n < 0)
 		return -errno;
 	return (size_t)n == size ? 0 : -EIO;
+}
+
+int pair_send_with(int fd, const void *record, size_t size, int with)
+{
+	return wire_try_send(fd, record, size, &with, with < 0 ? 0 : 1);
 }
 
 int pair_receive(int fd, void *record, size_t size)
@@ -27,12 +36,33 @@ int pair_receive(int fd, void *record, size_t size)
 	return (size_t)n == size ? 0 : -EPROTO;
 }
 
-int pair_answer(int fd, enum pair_verb verb, struct pair_reply *reply, struct error *e)
+int pair_receive_with(int fd, void *record, size_t size, int *ret_with)
 {
-	int r;
+	int fds[WIRE_FDS_MAX];
+	size_t n_fds;
+	ssize_t n = wire_receive(fd, record, size, fds, &n_fds);
 
+	if (n < 0)
+		return (int)n;
+	while (n_fds > 1)
+		close(fds[--n_fds]);
+	*ret_with = n_fds ? fds[0] : -1;
+	if ((size_t)n == size)
+		return 0;
+	close_fd(ret_with);
+	*ret_with = -1;
+	return n == 0 ? -ECONNRESET : -EPROTO;
+}
+
+int pair_answer(int fd, enum pair_verb verb, struct pair_reply *reply, int *ret_with,
+		struct error *e)
+{
+	int with = -1, r;
+
+	if (!ret_with)
+		ret_with = &with;
 	do
-		r = pair_receive(fd, reply, sizeof(*reply));
+		r = pair_receive_with(fd, reply, sizeof(*reply), ret_with);
 	while (r == 0 && reply->verb != PAIR_STOP && reply->to != verb);
 	if (r < 0)
 		return error_errno(e, -ECONNRESET, "the daemon is gone");
@@ -48,5 +78,5 @@ int pair_call(int fd, const struct pair_ask *ask, struct pair_reply *reply, stru
 {
 	if (pair_send(fd, ask, sizeof(*ask)) < 0)
 		return error_errno(e, -ECONNRESET, "the daemon is gone");
-	return pair_answer(fd, ask->verb, reply, e);
+	return pair_answer(fd, ask->verb, reply, NULL, e);
 }

@@ -21,6 +21,8 @@ enum pair_verb {
 	PAIR_END,     /* ask.report -> reply.end, once the scope is gone */
 	PAIR_NEXT,    /* ask.cursor -> reply.next, or PAIR_NONE */
 	PAIR_KILL,    /* ask.target -> reply.count */
+	PAIR_WARM,    /* of one that prepares a scope for later: it is ready; with a descriptor of
+			 its network namespace, where the profile has one. No reply */
 	/* daemon -> supervisor */
 	PAIR_OK,
 	PAIR_NONE,
@@ -44,13 +46,16 @@ struct pair_release {
 struct pair_grant {
 	char id[RUN_ID_LEN + 1];
 	char profile[PROFILE_NAME_MAX + 1];
-	uint32_t own_network; /* the guest gets a network namespace of its own */
+	uint32_t own_network; /* the guest gets a network namespace of its own: the one that comes
+				 as a descriptor, or a new one */
+	uint32_t was_warm;    /* the scope waited for a guest, with its cgroups */
 	uint32_t means;	      /* the version of what the daemon prepared (struct guest_means) */
 	uint32_t filter;      /* which system call filter: CONFINE_... together */
 	uint32_t resolver;    /* it may ask name servers */
 	uint32_t uid, caller_uid;
 	pid_t holder; /* the process that the scope was made around */
 	struct limits limits;
+	struct limits made; /* with which systemd made the scope: not less of anything */
 	struct limit_origins origins;
 	char scope[PATH_TEXT_MAX]; /* the scope's cgroup directory, absolute */
 };
@@ -69,6 +74,7 @@ struct pair_ask {
 		struct report report;
 		uint64_t cursor;
 		char target[GUEST_NAME_MAX + 1]; /* "" = all */
+		struct error error;		 /* PAIR_WARM: "" when it is ready */
 	};
 };
 
@@ -93,13 +99,21 @@ struct pair_reply {
 /* Sends one record without blocking. */
 int pair_send(int fd, const void *record, size_t size);
 
+/* The same with the descriptor @with, -1 for none. */
+int pair_send_with(int fd, const void *record, size_t size, int with);
+
 /* Receives one record of exactly @size. -ECONNRESET at end of file, -EPROTO for another size. */
 int pair_receive(int fd, void *record, size_t size);
 
+/* The same with the descriptor that came along, -1 if none did. */
+int pair_receive_with(int fd, void *record, size_t size, int *ret_with);
+
 /* Waits for the reply to an ask of @verb; late replies to others are skipped. -ECANCELED when
  * PAIR_STOP came instead (reply->stop), -ECONNRESET when the daemon is gone, -EACCES when it
- * refused; the sentence says which. */
-int pair_answer(int fd, enum pair_verb verb, struct pair_reply *reply, struct error *e);
+ * refused; the sentence says which. @ret_with as for pair_receive_with(), or NULL where none is
+ * expected. */
+int pair_answer(int fd, enum pair_verb verb, struct pair_reply *reply, int *ret_with,
+		struct error *e);
 
 /* Asks, and waits with pair_answer(). */
 int pair_call(int fd, const struct pair_ask *ask, struct pair_reply *reply, struct error *e);

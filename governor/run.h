@@ -19,6 +19,7 @@ enum run_state {
 	RUN_WAITING,   /* for a place: a uid, memory, the caller's quota */
 	RUN_STARTING,  /* uid leased, systemd makes the scope */
 	RUN_PREPARING, /* the supervisor builds the guest */
+	RUN_WARM,      /* no guest's yet: prepared for the next one that it fits (slots.h) */
 	RUN_RUNNING,
 	RUN_ENDING, /* the guest is dead, systemd takes the scope away */
 	RUN_STUCK,  /* systemd did not, or the supervisor is dead: nobody is told any more */
@@ -35,9 +36,12 @@ struct run {
 	sd_event_source *io, *child, *timer;
 	struct caller caller;
 
+	bool slot; /* made before there is a connection; see slots.h */
+
 	/* from PAIR_START on */
 	struct pair_start asked;
 	struct limits limits;
+	struct limits made; /* with which systemd makes the scope: @limits, or more (a slot's) */
 	struct limit_origins origins;
 	const struct profile_slice *slice;
 	char id[RUN_ID_LEN + 1];
@@ -46,7 +50,9 @@ struct run {
 	uint64_t scope_id;	  /* its cgroup id */
 	uint32_t uid;
 	struct holder holder;
+	int netns;	/* made for the guest, or -1 */
 	bool has_scope; /* and the lease of uid with it */
+	bool was_warm;	/* it was a slot's */
 	bool job;	/* systemd has not answered yet */
 	bool silent;	/* nor will it soon */
 	bool late;	/* the supervisor was told that its time is over: a second one is left */
@@ -67,8 +73,25 @@ struct run {
 /* The supervisor's time for the next step; when it is over the supervisor is told, then killed. */
 void run_set_timer(struct run *r, uint64_t usec);
 
-/* Answers what the supervisor asked by @to; one that does not read its answers is killed. */
+/* A new one, at the end of the list; NULL when out of memory. */
+struct run *run_new(struct daemon *d);
+
+/* Forks the process that does its work: @child gets the other end of the pair, and when it returns
+ * the process ends. @on_record is called for what comes from there, its last word before its end.
+ * On failure there may be a process, but nobody listens to it. */
+int run_fork(struct run *r, void (*child)(struct run *r, int pair),
+	     sd_event_io_handler_t on_record);
+
+/* Takes it out of the list; nothing of a guest may be left. */
+void run_free(struct run *r);
+
+/* Its supervisor is dead, or as good as: what that would have done is done here. */
+void run_lose(struct run *r);
+
+/* Answers what the supervisor asked by @to, with the descriptor @fd or -1; one that does not read
+ * its answers is killed. */
 void run_reply(struct run *r, enum pair_verb to, struct pair_reply *m);
+void run_reply_with(struct run *r, enum pair_verb to, struct pair_reply *m, int fd);
 void run_refuse(struct run *r, enum pair_verb to, const struct error *e);
 
 /* What the daemon itself knows of a run whose supervisor tells nothing. */

@@ -38,7 +38,7 @@ static struct run *find_last(struct daemon *d)
 	return r;
 }
 
-static void run_free(struct run *r)
+void run_free(struct run *r)
 {
 	struct run **p = &r->d->runs;
 
@@ -51,6 +51,7 @@ static void run_free(struct run *r)
 	sd_event_source_disable_unref(r->child);
 	sd_event_source_disable_unref(r->timer);
 	close_fd(&r->pair);
+	close_fd(&r->netns);
 	runs_listen(r->d);
 	free(r);
 }
@@ -62,11 +63,16 @@ static void kill_supervisor(struct run *r)
 		kill(r->supervisor, SIGKILL); /* not reaped yet, so the pid is still its own */
 }
 
-void run_reply(struct run *r, enum pair_verb to, struct pair_reply *m)
+void run_reply_with(struct run *r, enum pair_verb to, struct pair_reply *m, int fd)
 {
 	m->to = to;
-	if (r->pair >= 0 && pair_send(r->pair, m, sizeof(*m)) < 0)
+	if (r->pair >= 0 && pair_send_with(r->pair, m, sizeof(*m), fd) < 0)
 		kill_supervisor(r);
+}
+
+void run_reply(struct run *r, enum pair_verb to, struct pair_reply *m)
+{
+	run_reply_with(r, to, m, -1);
 }
 
 void run_refuse(struct run *r, enum pair_verb to, const struct error *e)
@@ -85,7 +91,7 @@ void run_set_timer(struct run *r, uint64_t usec)
 
 bool run_is_guest(const struct run *r)
 {
-	return r->state >= RUN_WAITING && r->state <= RUN_STUCK;
+	return !r->slot && r->state >= RUN_WAITING && r->state <= RUN_STUCK;
 }
 
 uint32_t run_count_of_caller(const struct run *self, bool guests_only)
@@ -203,7 +209,8 @@ void run_finish(struct run *r)
 		count_drops(r, &r->report.drops_uid, &r->report.drops_slice);
 		journal_once(r);
 		holder_stop(&r->holder);
-		daemon_quarantine(d, r->uid);
+		if (r->uid)
+			daemon_quarantine(d, r->uid);
 		r->has_scope = false;
 	}
 	r->state = RUN_OVER;
@@ -238,12 +245,13 @@ void runs_scope_gone(struct daemon *d, const char *name)
 			continue;
 		if ((r->state == RUN_ENDING || r->state == RUN_STUCK) && !r->job)
 			run_finish(r);
+		else if (r->slot)
+			run_lose(r);
 		return; /* else its supervisor will find out and tell */
 	}
 }
 
-/* Its supervisor is dead, or as good as: what it would have done is done here. */
-static void lose(struct run *r)
+void run_lose(struct run *r)
 {
 	_cleanup_close_ int fd = open(r->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
@@ -277,8 +285,8 @@ static int on_supervisor_exit(sd_event_source *source, const siginfo_t *info, vo
 	if (!r->has_scope) {
 		run_free(r);
 		asks_admit_waiting(d); /* it may have been in front of others */
-	} else if (r->state != RUN_STUCK) {
-		lose(r);
+	} else if (r->state != RUN_STUCK && r->state != RUN_WARM) {
+		run_lose(r);
 	}
 	return 0;
 }
@@ -355,7 +363,7 @@ static void on_too_late(struct run *r)
 	if (r->late || r->state == RUN_OVER) {
 		kill_supervisor(r);
 		if (r->has_scope)
-			lose(r);
+			run_lose(r);
 		return;
 	}
 	r->late = true;
@@ -370,7 +378,10 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 
 	(void)source;
 	(void)usec;
-	if (r->state == RUN_WAITING) {
+	if (r->slot && r->state < RUN_ENDING) {
+		kill_supervisor(r);
+		run_lose(r);
+	} else if (r->state == RUN_WAITING) {
 		asks_stop_waiting(r);
 	} else if (!r->has_scope || r->state < RUN_RUNNING) {
 		on_too_late(r);
@@ -385,7 +396,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-static int watch(struct run *r)
+static int watch(struct run *r, sd_event_io_handler_t on_record)
 {
 	sd_event *event = r->d->event;
 	int ret =
@@ -394,27 +405,34 @@ static int watch(struct run *r)
 	if (ret >= 0) /* while a tracer has it, the first wake-up comes without a status to take */
 		ret = sd_event_source_set_enabled(r->child, SD_EVENT_ON);
 	if (ret >= 0)
-		ret = sd_event_add_io(event, &r->io, r->pair, EPOLLIN, on_ask, r);
-	if (ret >= 0)
-		ret = sd_event_add_time_relative(event, &r->timer, CLOCK_MONOTONIC, REQUEST_USEC, 0,
-						 on_timer, r);
+		ret = sd_event_add_io(event, &r->io, r->pair, EPOLLIN, on_record, r);
+	if (ret >= 0) /* its last word before its end */
+		ret = sd_event_source_set_priority(r->io, SD_EVENT_PRIORITY_NORMAL - 1);
 	return ret;
 }
 
 /* The supervisor accepts the connection itself: the daemon never has a descriptor of a peer, and so
  * never the last one, whose closing could block it with whatever the peer had sent along. */
-static int fork_supervisor(struct run *r)
+static void supervise(struct run *r, int pair)
 {
 	const struct guest_means means = { .version = r->d->means,
 					   .filters = r->d->filters,
 					   .view = &r->d->view };
+
+	supervisor_main(r->d->listen_fd, pair, &means);
+}
+
+int run_fork(struct run *r, void (*child)(struct run *r, int pair), sd_event_io_handler_t on_record)
+{
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
 	r->supervisor = fork();
-	if (r->supervisor == 0)
-		supervisor_main(r->d->listen_fd, ends[1], &means);
+	if (r->supervisor == 0) {
+		child(r, ends[1]);
+		_exit(0);
+	}
 	close(ends[1]);
 	if (r->supervisor < 0) {
 		r->supervisor = 0;
@@ -422,17 +440,22 @@ static int fork_supervisor(struct run *r)
 		return -errno;
 	}
 	r->pair = ends[0];
-	return 0;
+	return watch(r, on_record);
 }
 
-static struct run *run_new(struct daemon *d)
+struct run *run_new(struct daemon *d)
 {
 	struct run *r = calloc(1, sizeof(*r)), *last = find_last(d);
 
 	if (!r)
 		return NULL;
+	if (sd_event_add_time_relative(d->event, &r->timer, CLOCK_MONOTONIC, REQUEST_USEC, 0,
+				       on_timer, r) < 0) {
+		free(r);
+		return NULL;
+	}
 	r->d = d;
-	r->pair = -1;
+	r->pair = r->netns = -1;
 	r->caller.uid = (uid_t)-1; /* until PAIR_HELLO */
 	r->serial = ++d->last_serial;
 	*(last ? &last->next : &d->runs) = r;
@@ -449,10 +472,8 @@ void runs_listen(struct daemon *d)
 int runs_accept(struct daemon *d)
 {
 	struct run *r = run_new(d);
-	int ret = r ? fork_supervisor(r) : -ENOMEM;
+	int ret = r ? run_fork(r, supervise, on_ask) : -ENOMEM;
 
-	if (ret == 0)
-		ret = watch(r);
 	if (ret < 0 && r) {
 		kill_supervisor(r);
 		run_free(r);

@@ -501,7 +501,7 @@ static void assert_not_prepared(const char *scope, int r, const char *what)
 	struct error e = ERROR_NULL;
 	int before = open_fds();
 
-	assert_int_equal(cgroup_prepare(&cg, scope, 12, &asked, &e), r);
+	assert_int_equal(cgroup_make(&cg, scope, 12, &e), r);
 	assert_mentions(e.text, scope, what, "");
 	cgroup_close(&cg);
 	assert_int_equal(cg.scope_fd, -1);

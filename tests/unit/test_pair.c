@@ -241,10 +241,10 @@ static void waits_for_an_answer_alone(void **state)
 	assert_int_equal(pair_send(pair[1], &answer, sizeof(answer)), 0);
 	answer.to = PAIR_END;
 	assert_int_equal(pair_send(pair[1], &answer, sizeof(answer)), 0);
-	assert_int_equal(pair_answer(pair[0], PAIR_END, &reply, &e), 0);
+	assert_int_equal(pair_answer(pair[0], PAIR_END, &reply, NULL, &e), 0);
 	assert_int_equal(reply.to, PAIR_END);
 	hang_up(&pair[1]);
-	assert_int_equal(pair_answer(pair[0], PAIR_END, &reply, &e), -ECONNRESET);
+	assert_int_equal(pair_answer(pair[0], PAIR_END, &reply, NULL, &e), -ECONNRESET);
 }
 
 static void sees_the_daemon_go(void **state)

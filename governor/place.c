@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "governor/place.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+int place_name(struct run *r, struct error *e)
+{
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return error_errno(e, -errno, "no random number");
+	snprintf(r->id, sizeof(r->id), "%016" PRIx64, random);
+	snprintf(r->scope, sizeof(r->scope), "harpe-%s.scope", r->id);
+	return 0;
+}
+
+int place_in(struct run *r, const struct profile_slice *slice, struct error *e)
+{
+	r->slice = slice;
+	if ((size_t)snprintf(r->path, sizeof(r->path), "%s/%s", slice->path, r->scope) >=
+	    sizeof(r->path))
+		return error_set(e, -ENAMETOOLONG, "the slice lies too deep");
+	return 0;
+}
+
+int place_take(struct run *r, const char *description, scope_callback started, struct error *e)
+{
+	struct scope_spec spec = {
+		.name = r->scope,
+		.slice = r->slice->unit,
+		.description = description,
+		.limits = &r->made,
+	};
+	int ret = identity_lease(r->d->pool, &r->uid, e);
+
+	if (ret < 0)
+		return ret;
+	ret = holder_start(&r->holder);
+	spec.pid = r->holder.pid;
+	if (ret < 0)
+		error_errno(e, ret, "no process to make a scope around");
+	else
+		ret = scope_start(r->d->scopes, &spec, started, r, e);
+	if (ret < 0) {
+		holder_stop(&r->holder);
+		daemon_quarantine(r->d, r->uid);
+		return ret;
+	}
+	r->has_scope = r->job = true;
+	r->state = RUN_STARTING;
+	run_set_timer(r, SETUP_USEC);
+	return 0;
+}
+
+int place_check(struct run *r, struct error *e)
+{
+	char path[PATH_TEXT_MAX];
+	struct stat st;
+	int ret = scope_path(r->scope, r->holder.pid, path, e);
+
+	if (ret < 0)
+		return ret;
+	if (strcmp(path, r->path) != 0)
+		return error_set(e, -ESTALE, "systemd made %s instead of %s", path, r->path);
+	if (stat(path, &st) < 0)
+		return error_errno(e, -errno, "%s", path);
+	r->scope_id = st.st_ino;
+	return 0;
+}
+
+bool place_is_there(const struct run *r)
+{
+	struct stat st;
+
+	return stat(r->path, &st) == 0 && st.st_ino == r->scope_id && !holder_is_dead(&r->holder);
+}
+
+void place_leave(struct run *r)
+{
+	scope_stop(r->d->scopes, r->scope);
+	if (run_scope_is_gone(r))
+		run_finish(r);
+	else
+		run_set_timer(r, SCOPE_USEC);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A place for a guest: a uid of the pool, and a scope of systemd's with a holder in it. */
+#pragma once
+
+#include "governor/run.h"
+
+/* An id for @r, and the name of its scope. */
+int place_name(struct run *r, struct error *e);
+
+/* Settles in which slice that will be. */
+int place_in(struct run *r, const struct profile_slice *slice, struct error *e);
+
+/* Leases a uid and asks systemd for the scope, with the limits r->made; @started is called with @r
+ * as for scope_start(). On failure nothing is left. */
+int place_take(struct run *r, const char *description, scope_callback started, struct error *e);
+
+/* Is the scope where it has to be, and the holder in it? Notes its cgroup id. */
+int place_check(struct run *r, struct error *e);
+
+/* Is it still there, some time later? */
+bool place_is_there(const struct run *r);
+
+/* Systemd has answered when nobody wanted the scope any more. */
+void place_leave(struct run *r);

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "governor/slots.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "governor/cgroup.h"
+#include "governor/journal.h"
+#include "governor/network.h"
+#include "governor/place.h"
+#include "governor/policy.h"
+
+#define PAUSE_USEC (USEC_PER_SEC / 10)	 /* for the run that took one to get going */
+#define LIFE_USEC  (3600 * USEC_PER_SEC) /* then a slot goes, and comes back with the next run */
+
+static bool is_ready(const struct run *r)
+{
+	return r->slot && r->state == RUN_WARM && r->supervisor == 0 && !r->late;
+}
+
+/* Later, since this may free it: the list is not to change under whoever goes through it. */
+static void expire(struct run *r)
+{
+	r->late = true;
+	run_set_timer(r, 0);
+}
+
+/* ---- making one: the part that a process of its own does ---- */
+
+/* What the kernel may take its time for. */
+static int prepare_place(const struct run *r, int *ret_netns, struct error *e)
+{
+	struct cgroup cg = CGROUP_NULL;
+	struct limits unasked;
+	int ret;
+
+	limits_clear(&unasked);
+	cg.untold = limits_untold(&unasked, &r->made);
+	ret = cgroup_make(&cg, r->path, r->holder.pid, e);
+	if (ret < 0 || !r->slice->own_network)
+		return ret;
+	*ret_netns = network_make(e);
+	return *ret_netns < 0 ? *ret_netns : 0;
+}
+
+static void prepare(struct run *r, int pair)
+{
+	struct pair_ask ask = { .verb = PAIR_WARM };
+	int netns = -1;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (dup3(pair, STDERR_FILENO + 1, O_CLOEXEC) < 0 && pair != STDERR_FILENO + 1)
+		return;
+	close_range(STDERR_FILENO + 2, ~0U, 0);
+	prepare_place(r, &netns, &ask.error);
+	pair_send_with(STDERR_FILENO + 1, &ask, sizeof(ask), netns);
+}
+
+/* ---- making one: the daemon's part ---- */
+
+static void fail(struct run *r, const struct error *e)
+{
+	journal_error("no warm slot: %s", e->text);
+	run_lose(r);
+}
+
+static int on_warm(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	struct run *r = userdata;
+	struct pair_ask ask;
+
+	(void)revents;
+	sd_event_source_set_enabled(source, SD_EVENT_OFF);
+	if (pair_receive_with(fd, &ask, sizeof(ask), &r->netns) < 0 || ask.verb != PAIR_WARM)
+		return 0; /* it ended: that is seen by itself */
+	if (ask.error.text[0])
+		journal_error("no warm slot: %s", ask.error.text);
+	if (ask.error.text[0] || r->late)
+		return 0;
+	r->state = RUN_WARM;
+	run_set_timer(r, LIFE_USEC);
+	return 0;
+}
+
+static void on_started(void *userdata, int ret, const struct error *error)
+{
+	struct run *r = userdata;
+	struct error e = *error;
+
+	if (ret == -EINPROGRESS)
+		return; /* the timer ends it */
+	r->job = false;
+	if (r->state != RUN_STARTING) {
+		place_leave(r);
+		return;
+	}
+	if (ret == 0)
+		ret = place_check(r, &e);
+	if (ret == 0) {
+		ret = run_fork(r, prepare, on_warm);
+		if (ret < 0)
+			error_errno(&e, ret, "no process to prepare it");
+	}
+	if (ret < 0) {
+		fail(r, &e);
+		return;
+	}
+	r->state = RUN_PREPARING;
+	run_set_timer(r, SETUP_USEC);
+}
+
+/* The limits and the profile of a run that asks for nothing. */
+static int settle(struct run *r, struct error *e)
+{
+	const struct config *c = r->d->config;
+	const struct access *a = &c->access[0];
+	struct limit_origins origins;
+	const struct profile *profile;
+	struct limits unasked;
+	int ret;
+
+	limits_clear(&unasked);
+	ret = policy_limits(c, a, &unasked, &r->made, &origins, e);
+	if (ret == 0)
+		ret = policy_profile(c, a, "", &profile, e);
+	if (ret == 0)
+		ret = place_name(r, e);
+	if (ret == 0)
+		ret = place_in(r, daemon_slice(r->d, profile->name), e);
+	if (ret == 0 && r->made.value[LIMIT_TIME] != LIMIT_INFINITY)
+		r->made.value[LIMIT_TIME] += LIFE_USEC; /* systemd counts from now on */
+	return ret;
+}
+
+static int make(struct daemon *d)
+{
+	struct run *r = run_new(d);
+	struct error e = ERROR_NULL;
+	char description[64];
+	int ret;
+
+	if (!r)
+		return -ENOMEM;
+	r->slot = r->journaled = true; /* nothing runs there: there is nothing to tell */
+	ret = settle(r, &e);
+	snprintf(description, sizeof(description), "Guest %s, warm at first", r->id);
+	if (ret == 0)
+		ret = place_take(r, description, on_started, &e);
+	if (ret < 0) {
+		journal_error("no warm slot: %s", e.text);
+		run_free(r);
+	}
+	return ret;
+}
+
+/* ---- how many there are ---- */
+
+static uint32_t count(const struct daemon *d)
+{
+	uint32_t n = 0;
+
+	for (const struct run *r = d->runs; r; r = r->next)
+		n += r->slot && r->state < RUN_ENDING && !r->late;
+	return n;
+}
+
+/* Not with the last uids: those are for who asks. */
+static int on_need(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct daemon *d = userdata;
+	uint32_t wanted = d->config->warm;
+
+	(void)source;
+	(void)usec;
+	for (uint32_t n = count(d); n < wanted && identity_n_free(d->pool) > wanted; n++)
+		if (d->stopping || make(d) < 0)
+			break; /* the next run brings another try */
+	return 0;
+}
+
+int slots_add_source(struct daemon *d)
+{
+	int r = sd_event_add_time_relative(d->event, &d->slots, CLOCK_MONOTONIC, 0, 0, on_need, d);
+
+	if (r >= 0)
+		r = sd_event_source_set_enabled(d->slots, SD_EVENT_OFF);
+	return r;
+}
+
+void slots_need(struct daemon *d)
+{
+	int pending = SD_EVENT_OFF;
+
+	sd_event_source_get_enabled(d->slots, &pending);
+	if (d->config->warm == 0 || pending != SD_EVENT_OFF)
+		return;
+	sd_event_source_set_time_relative(d->slots, PAUSE_USEC);
+	sd_event_source_set_enabled(d->slots, SD_EVENT_ONESHOT);
+}
+
+void slots_drop(struct daemon *d)
+{
+	for (struct run *r = d->runs; r; r = r->next)
+		if (r->slot && r->state < RUN_ENDING)
+			expire(r);
+}
+
+void slots_yield(struct daemon *d)
+{
+	struct run *r = d->runs;
+
+	while (r && !is_ready(r))
+		r = r->next;
+	if (!r)
+		return;
+	daemon_quarantine(d, r->uid);
+	r->uid = 0;
+	expire(r);
+}
+
+/* ---- taking one ---- */
+
+/* What only the scope can have, and what guest/ can have less of. The rest is no matter of the
+ * scope's. */
+static const enum limit same[] = { LIMIT_IO_WEIGHT, LIMIT_IO_READ, LIMIT_IO_WRITE };
+static const enum limit no_more[] = { LIMIT_MEMORY, LIMIT_SWAP, LIMIT_CPU };
+
+/* systemd's own end of the scope must not come before the guest's. */
+static bool fits_time(uint64_t made, uint64_t time)
+{
+	return made == LIMIT_INFINITY || (time < made && made - time >= LIFE_USEC);
+}
+
+bool slots_fit(const struct limits *made, const struct limits *limits)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(same); i++)
+		if (limits->value[same[i]] != made->value[same[i]])
+			return false;
+	for (size_t i = 0; i < ARRAY_SIZE(no_more); i++)
+		if (limits->value[no_more[i]] > made->value[no_more[i]])
+			return false;
+	return fits_time(made->value[LIMIT_TIME], limits->value[LIMIT_TIME]);
+}
+
+static void move_place(struct run *from, struct run *to)
+{
+	memcpy(to->id, from->id, sizeof(to->id));
+	memcpy(to->scope, from->scope, sizeof(to->scope));
+	memcpy(to->path, from->path, sizeof(to->path));
+	to->scope_id = from->scope_id;
+	to->uid = from->uid;
+	to->holder = from->holder;
+	to->netns = TAKE_FD(from->netns);
+	to->made = from->made;
+	to->has_scope = to->was_warm = true;
+	from->holder = (struct holder){ 0 };
+	from->has_scope = false;
+}
+
+bool slots_take(struct run *r)
+{
+	for (struct run *s = r->d->runs; s; s = s->next) {
+		if (!is_ready(s) || s->slice != r->slice || !slots_fit(&s->made, &r->limits))
+			continue;
+		if (!place_is_there(s)) {
+			expire(s);
+			continue;
+		}
+		move_place(s, r);
+		run_free(s);
+		return true;
+	}
+	return false;
+}
