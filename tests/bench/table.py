@@ -35,6 +35,9 @@ def ratios(rows):
                for name, ms in p50.items() if name != "harpe-gov"}
     if "harpe-gov-limits" in p50:
         figures["p50_other_limits_to_defaults"] = round(p50["harpe-gov-limits"] / p50["harpe-gov"], 3)
+    if {"harpe-gov-cold", "systemd-run-scope"} <= p50.keys():
+        figures["p50_cold_to_systemd-run-scope"] = round(
+            p50["harpe-gov-cold"] / p50["systemd-run-scope"], 3)
     for row in rows:
         if row["name"].startswith("harpe-gov"):
             figures[f"p95_to_p50_{row['name']}"] = round(row["p95_ms"] / row["p50_ms"], 3)
