@@ -115,6 +115,16 @@ static int is_one_of(const struct guest_row *row, char *const targets[])
 	return *targets != NULL;
 }
 
+void rows_drop_warm(struct rows *rows)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < rows->n; i++)
+		if (rows->row[i].state != GUEST_WARM)
+			rows->row[n++] = rows->row[i];
+	rows->n = n;
+}
+
 int rows_have(const struct rows *rows, const char *target)
 {
 	size_t i = 0;

@@ -24,6 +24,9 @@ void rows_free(struct rows *rows);
 /* Is one of them called so, by its id or its name? */
 int rows_have(const struct rows *rows, const char *target);
 
+/* Drops those that wait for a guest. */
+void rows_drop_warm(struct rows *rows);
+
 /* Drops those that none of @targets (ends with NULL) means. */
 void rows_choose(struct rows *rows, char *const targets[]);
 

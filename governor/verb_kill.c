@@ -133,6 +133,7 @@ static int kill_main(const char *socket, const char *const values[], char **targ
 	}
 	r = rows_ask(socket, &rows, &e);
 	if (r == 0) {
+		rows_drop_warm(&rows);
 		missing = rows_complain_of_none(&rows, targets);
 		r = values[KILL_ALL] ? kill_target(socket, "", &e)
 				     : kill_targets(socket, &rows, targets, &e);
