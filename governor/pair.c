@@ -54,16 +54,18 @@ int pair_receive_with(int fd, void *record, size_t size, int *ret_with)
 	return n == 0 ? -ECONNRESET : -EPROTO;
 }
 
+/* One that comes with a late answer, or with none that was asked for, is closed. */
 int pair_answer(int fd, enum pair_verb verb, struct pair_reply *reply, int *ret_with,
 		struct error *e)
 {
-	int with = -1, r;
+	_cleanup_close_ int with = -1;
+	int r;
 
-	if (!ret_with)
-		ret_with = &with;
-	do
-		r = pair_receive_with(fd, reply, sizeof(*reply), ret_with);
-	while (r == 0 && reply->verb != PAIR_STOP && reply->to != verb);
+	do {
+		close_fd(&with);
+		with = -1;
+		r = pair_receive_with(fd, reply, sizeof(*reply), &with);
+	} while (r == 0 && reply->verb != PAIR_STOP && reply->to != verb);
 	if (r < 0)
 		return error_errno(e, -ECONNRESET, "the daemon is gone");
 	if (reply->verb == PAIR_STOP)
@@ -71,6 +73,8 @@ int pair_answer(int fd, enum pair_verb verb, struct pair_reply *reply, int *ret_
 				 ended_names[reply->stop % ENDED_COUNT]);
 	if (reply->verb == PAIR_REFUSED)
 		return error_set(e, -EACCES, "%s", reply->refused.text);
+	if (ret_with)
+		*ret_with = TAKE_FD(with);
 	return 0;
 }
 

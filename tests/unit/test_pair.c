@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/wire.h"
 #include "governor/pair.h"
 
 struct record {
@@ -95,6 +97,7 @@ static void does_not_block_when_sending(void **state)
 	for (int i = 0; i < 100000 && r == 0; i++)
 		r = pair_send(pair[0], &sample, sizeof(sample));
 	assert_int_equal(r, -EAGAIN);
+	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample), pair[0]), -EAGAIN);
 }
 
 static void ignore(int sig)
@@ -263,6 +266,91 @@ static void sees_the_daemon_go(void **state)
 	assert_mentions(e.text, "the daemon is gone", "", "");
 }
 
+/* ---- descriptors ---- */
+
+static void hands_one_over(void **state)
+{
+	int *pair = *state, before = open_fds(), got_fd = 4711;
+	struct record got = {};
+	struct stat own, theirs;
+
+	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample), pair[0]), 0);
+	assert_int_equal(pair_receive_with(pair[1], &got, sizeof(got), &got_fd), 0);
+	assert_memory_equal(&got, &sample, sizeof(got));
+	assert_true(got_fd > STDERR_FILENO && got_fd != pair[0]);
+	assert_int_equal(fcntl(got_fd, F_GETFD), FD_CLOEXEC);
+	assert_true(fstat(got_fd, &theirs) == 0 && fstat(pair[0], &own) == 0);
+	assert_int_equal(own.st_ino, theirs.st_ino);
+	close(got_fd);
+	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample), -1), 0);
+	assert_int_equal(pair_receive_with(pair[1], &got, sizeof(got), &got_fd), 0);
+	assert_int_equal(got_fd, -1);
+	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample), 9999), -EBADF);
+	assert_int_equal(open_fds(), before);
+}
+
+/* Whoever sends more, or another record than was agreed on, leaves nothing open here. */
+static void closes_what_nobody_expects(void **state)
+{
+	int *pair = *state, before = open_fds(), got_fd = -1;
+	const int three[] = { pair[0], pair[1], pair[0] };
+	struct record got;
+
+	assert_int_equal(wire_try_send(pair[0], &sample, sizeof(sample), three, 3), 0);
+	assert_int_equal(pair_receive_with(pair[1], &got, sizeof(got), &got_fd), 0);
+	assert_int_equal(open_fds(), before + 1);
+	close(got_fd);
+	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample) - 1, pair[0]), 0);
+	assert_int_equal(pair_receive_with(pair[1], &got, sizeof(got), &got_fd), -EPROTO);
+	assert_int_equal(got_fd, -1);
+	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample), pair[0]), 0);
+	assert_int_equal(pair_receive(pair[1], &got, sizeof(got)), 0);
+	assert_int_equal(open_fds(), before);
+	hang_up(&pair[0]);
+	assert_int_equal(pair_receive_with(pair[1], &got, sizeof(got), &got_fd), -ECONNRESET);
+	assert_int_equal(got_fd, -1);
+}
+
+static void answer_with(int *pair, uint32_t verb, uint32_t to, int with)
+{
+	const struct pair_reply reply = { .verb = verb, .to = to };
+
+	assert_int_equal(pair_send_with(pair[1], &reply, sizeof(reply), with), 0);
+}
+
+/* Only the answer that was waited for brings one; those of others, of a refusal, and those that
+ * the asker does not want are closed. */
+static void answers_with_one(void **state)
+{
+	int *pair = *state, before = open_fds(), got_fd = 4711;
+	struct pair_reply reply;
+	struct error e = ERROR_NULL;
+
+	answer_with(pair, PAIR_OK, PAIR_HELLO, pair[1]);
+	answer_with(pair, PAIR_OK, PAIR_START, pair[1]);
+	assert_int_equal(pair_answer(pair[0], PAIR_START, &reply, &got_fd, &e), 0);
+	assert_true(got_fd > STDERR_FILENO);
+	close(got_fd);
+	assert_int_equal(open_fds(), before);
+	answer_with(pair, PAIR_OK, PAIR_HELLO, pair[1]);
+	answer_with(pair, PAIR_OK, PAIR_START, -1);
+	assert_int_equal(pair_answer(pair[0], PAIR_START, &reply, &got_fd, &e), 0);
+	assert_int_equal(got_fd, -1);
+	answer_with(pair, PAIR_OK, PAIR_START, pair[1]);
+	assert_int_equal(pair_answer(pair[0], PAIR_START, &reply, NULL, &e), 0);
+	assert_int_equal(open_fds(), before);
+	answer_with(pair, PAIR_REFUSED, PAIR_START, pair[1]);
+	assert_int_equal(pair_answer(pair[0], PAIR_START, &reply, &got_fd, &e), -EACCES);
+	answer_with(pair, PAIR_STOP, 0, pair[1]);
+	assert_int_equal(pair_answer(pair[0], PAIR_START, &reply, &got_fd, &e), -ECANCELED);
+	assert_int_equal(got_fd, -1);
+	assert_int_equal(open_fds(), before);
+	answer_with(pair, PAIR_OK, PAIR_HELLO, pair[1]);
+	hang_up(&pair[1]);
+	assert_int_equal(pair_answer(pair[0], PAIR_START, &reply, &got_fd, &e), -ECONNRESET);
+	assert_int_equal(open_fds(), before - 1);
+}
+
 #define pair_test(f) cmocka_unit_test_setup_teardown(f, make_pair, close_pair)
 
 int main(void)
@@ -282,6 +370,9 @@ int main(void)
 		pair_test(says_hello),
 		pair_test(waits_for_an_answer_alone),
 		pair_test(sees_the_daemon_go),
+		pair_test(hands_one_over),
+		pair_test(closes_what_nobody_expects),
+		pair_test(answers_with_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
