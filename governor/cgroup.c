@@ -30,7 +30,8 @@ static int write_in(const struct cgroup *cg, int dirfd, const char *file, const 
 	int r = write_file_at(dirfd, file, text);
 
 	if (r < 0)
-		return error_errno(e, r, "%s/%s: cannot write \"%s\"", cg->path, file, text);
+		return error_errno(e, r, "%s%s/%s: cannot write \"%s\"", cg->path,
+				   dirfd == cg->guest_fd ? "/guest" : "", file, text);
 	return 0;
 }
 

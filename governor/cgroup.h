@@ -6,8 +6,8 @@
  *				shows them
  *	    sup/		the holder: keeps the scope until all counters were read
  *	    guest/		the guest; memory.oom.group, pids.max, io.max; killed with one
- *write. memory.max, memory.swap.max and cpu.max as well when the scope was made before the request
- *came, and that asks for less
+ *				write. memory.max, memory.swap.max and cpu.max as well where the
+ *				scope was made before the request came, and that asks for less
  *
  * The scope is delegated, so everything below it is ours. cpu.max of the scope itself is systemd's,
  * with one exception: it is lifted while nothing of the guest runs (set-up) and for the kill, since

@@ -90,6 +90,7 @@ static int refuse_limit(const struct cgroup *cg, const struct in_force *f, const
 static int verify_limit(const struct cgroup *cg, const struct in_force *f, bool on_guest,
 			uint64_t *in_force, struct error *e)
 {
+	const char *below = on_guest ? "/guest" : "";
 	uint64_t want = *in_force, have;
 	int r = read_limit(on_guest ? cg->guest_fd : cg->scope_fd, f, &have);
 
@@ -98,11 +99,11 @@ static int verify_limit(const struct cgroup *cg, const struct in_force *f, bool 
 		return 0;
 	}
 	if (r < 0)
-		return error_errno(e, r, "%s/%s: cannot be read back", cg->path, f->file);
+		return error_errno(e, r, "%s%s/%s: cannot be read back", cg->path, below, f->file);
 	if (f->limit == LIMIT_CPU)
 		want = cpu_as_written(want, on_guest ? cg->guest_cpu_max : cg->cpu_max);
 	if (have != want)
-		return refuse_limit(cg, f, on_guest ? "/guest" : "", have, want, e);
+		return refuse_limit(cg, f, below, have, want, e);
 	*in_force = have; /* rounded, if at all */
 	return 0;
 }

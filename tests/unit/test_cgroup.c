@@ -55,6 +55,17 @@ static void assert_content(const char *dir, const char *file, const char *text)
 	assert_string_equal(got, text);
 }
 
+/* Unlike a cgroup's, the file keeps the end of a longer text that stood there. */
+static void assert_written(const char *dir, const char *file, const char *text)
+{
+	char path[256], got[256];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	assert_true(read_file_at(AT_FDCWD, path, got, sizeof(got)) >= (ssize_t)strlen(text));
+	got[strlen(text)] = '\0';
+	assert_string_equal(got, text);
+}
+
 static int make_tree(void **state)
 {
 	struct tree *t = calloc(1, sizeof(*t));
@@ -313,6 +324,233 @@ static void knows_who_is_no_member(void **state)
 			 -ESTALE); /* there is no such process */
 }
 
+/* ---- a scope that was made before the request came, with more than that asks for ---- */
+
+static const struct limits less = { { 32 * MIB, 0, 250000, 100, 1000000, LIMIT_INFINITY,
+				      IO_WEIGHT_DEFAULT, LIMIT_INFINITY, LIMIT_INFINITY } };
+static const struct limits made_with = { { 64 * MIB, 8 * MIB, 500000, 128, 1000000, LIMIT_INFINITY,
+					   IO_WEIGHT_DEFAULT, LIMIT_INFINITY, LIMIT_INFINITY } };
+
+static const char *const guest_files[] = { "guest/memory.max", "guest/memory.swap.max",
+					   "guest/cpu.max" };
+
+static void put_made(const struct tree *t)
+{
+	put(t->scope, "memory.swap.max", "8388608\n");
+	for (size_t i = 0; i < ARRAY_SIZE(guest_files); i++)
+		put(t->scope, guest_files[i], "");
+}
+
+static void bound(struct tree *t, const struct limits *limits)
+{
+	struct error e = ERROR_NULL;
+
+	if (cgroup_bound(&t->cg, limits, &made_with, &e) < 0)
+		fail_msg("%s", e.text);
+}
+
+/* The quota comes last: nothing of the set-up is slowed. */
+static void gives_guest_less_than_the_scope(void **state)
+{
+	struct tree *t = *state;
+	struct error e = ERROR_NULL;
+
+	put_made(t);
+	bound(t, &less);
+	assert_content(t->scope, "guest/memory.max", "33554432");
+	assert_content(t->scope, "guest/memory.swap.max", "0");
+	assert_content(t->scope, "guest/pids.max", "100");
+	assert_content(t->scope, "guest/cpu.max", "");
+	assert_written(t->scope, "cpu.max", "max");
+	assert_content(t->scope, "memory.max", "67108864");
+	assert_int_equal(cgroup_throttle(&t->cg, &e), 0);
+	assert_content(t->scope, "guest/cpu.max", "25000 100000");
+	assert_content(t->scope, "cpu.max", "50000 100000");
+	put(t->scope, "guest/cpu.max", NULL);
+	assert_int_equal(cgroup_throttle(&t->cg, &e), -ENOENT);
+	assert_mentions(e.text, "/guest/cpu.max", ": cannot write \"25000 100000\"", "");
+}
+
+/* What the scope bounds already is not written again: these files are not even there. */
+static void gives_guest_nothing_of_its_own(void **state)
+{
+	struct tree *t = *state;
+	struct limits limits = made_with;
+	struct error e = ERROR_NULL;
+
+	limits.value[LIMIT_PIDS] = 7;
+	put(t->scope, "guest/pids.max", "");
+	bound(t, &limits);
+	assert_content(t->scope, "guest/pids.max", "7");
+	assert_string_equal(t->cg.guest_cpu_max, "");
+	assert_int_equal(cgroup_throttle(&t->cg, &e), 0);
+	put(t->scope, "guest/cgroup.kill", "");
+	put(t->scope, "guest/cgroup.events", "populated 0\n");
+	assert_int_equal(cgroup_kill(&t->cg, 1000, &e), 0);
+}
+
+static void names_what_cannot_be_bounded(void **state)
+{
+	static const struct {
+		enum limit limit;
+		const char *file;
+	} cases[] = { { LIMIT_MEMORY, "/guest/memory.max" },
+		      { LIMIT_SWAP, "/guest/memory.swap.max" } };
+	struct tree *t = *state;
+	struct error e = ERROR_NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct limits limits = made_with;
+
+		limits.value[cases[i].limit] = 0;
+		assert_int_equal(cgroup_bound(&t->cg, &limits, &made_with, &e), -ENOENT);
+		assert_mentions(e.text, cases[i].file, ": cannot write \"0\"", "");
+		assert_content(t->scope, "cpu.max", "50000 100000"); /* nothing was lifted */
+	}
+	put(t->scope, "guest/pids.max", NULL);
+	assert_int_equal(cgroup_bound(&t->cg, &made_with, &made_with, &e), -ENOENT);
+	put(t->scope, "guest/pids.max", "max");
+	put(t->scope, "cpu.max", NULL);
+	assert_int_equal(cgroup_bound(&t->cg, &made_with, &made_with, &e), -ENOENT);
+	assert_mentions(e.text, t->scope, "/cpu.max: cannot be read", "");
+}
+
+static struct tree *make_bounded(void **state, const struct limits *limits)
+{
+	struct error e = ERROR_NULL;
+	struct tree *t;
+
+	assert_int_equal(remove_tree(state), 0);
+	assert_int_equal(make_tree(state), 0);
+	t = *state;
+	put_made(t);
+	bound(t, limits);
+	assert_int_equal(cgroup_throttle(&t->cg, &e), 0);
+	return t;
+}
+
+static void finds_both_in_force(void **state)
+{
+	struct limits got = verified(make_bounded(state, &less), &less);
+
+	assert_memory_equal(&got, &less, sizeof(got));
+	assert_string_equal(origins.text[LIMIT_MEMORY], LIMIT_ASKED);
+	got = verified(make_bounded(state, &made_with), &made_with);
+	assert_memory_equal(&got, &made_with, sizeof(got));
+}
+
+/* Somebody had an hour to change any of it. */
+static const struct {
+	const char *path, *text; /* NULL: the file is not there */
+	const char *file, *what;
+} changed[] = {
+	{ "memory.max", "67112960\n", "/memory.max", "is 67112960 where 67108864 was set" },
+	{ "memory.max", "max\n", "/memory.max", "is max where 67108864 was set" },
+	{ "memory.max", "33554432\n", "/memory.max", "is 33554432 where 67108864 was set" },
+	{ "memory.swap.max", "max\n", "/memory.swap.max", "is max where 8388608 was set" },
+	{ "memory.swap.max", "0\n", "/memory.swap.max", "is 0 where 8388608 was set" },
+	{ "cpu.max", "max 100000\n", "/cpu.max", "is max where 500000 was set" },
+	{ "cpu.max", "60000 100000\n", "/cpu.max", "is 600000 where 500000 was set" },
+	{ "guest/memory.max", "67108864\n", "/guest/memory.max",
+	  "is 67108864 where 33554432 was set" },
+	{ "guest/memory.max", "max\n", "/guest/memory.max", "is max where 33554432 was set" },
+	{ "guest/memory.max", "4096\n", "/guest/memory.max", "is 4096 where 33554432 was set" },
+	{ "guest/memory.swap.max", "8388608\n", "/guest/memory.swap.max",
+	  "is 8388608 where 0 was set" },
+	{ "guest/memory.swap.max", "max\n", "/guest/memory.swap.max", "is max where 0 was set" },
+	{ "guest/cpu.max", "50000 100000\n", "/guest/cpu.max", "is 500000 where 250000 was set" },
+	{ "guest/cpu.max", "max 100000\n", "/guest/cpu.max", "is max where 250000 was set" },
+	{ "guest/pids.max", "128\n", "/guest/pids.max", "is 128 where 100 was set" },
+	{ "guest/memory.oom.group", "0\n", "/guest/memory.oom.group", "is not 1" },
+	{ "guest/memory.max", NULL, "/guest/memory.max", "cannot be read back" },
+	{ "guest/cpu.max", NULL, "/guest/cpu.max", "cannot be read back" },
+	{ "memory.max", NULL, "/memory.max", "cannot be read back" },
+};
+
+static void finds_what_was_changed_meanwhile(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(changed); i++) {
+		struct tree *t = make_bounded(state, &less);
+		int r = changed[i].text ? -ESTALE : -ENOENT;
+
+		put(t->scope, changed[i].path, changed[i].text);
+		assert_stale(t, &less, r, changed[i].file, changed[i].what);
+	}
+}
+
+static int recheck(const struct tree *t, const struct limits *own, struct error *e)
+{
+	return cgroup_recheck(t->scope, own, own, e);
+}
+
+/* As audit looks: what the two allow together. */
+static void rechecks_both(void **state)
+{
+	static const struct {
+		const char *scope, *none, *guest, *text, *what;
+	} more[] = {
+		{ "memory.max", "max\n", "guest/memory.max", "67108864\n",
+		  "/memory.max: allows 67108864 where 33554432 was set" },
+		{ "memory.swap.max", "max\n", "guest/memory.swap.max", "4096\n",
+		  "/memory.swap.max: allows 4096 where 0 was set" },
+		{ "cpu.max", "max 100000\n", "guest/cpu.max", "50000 100000\n",
+		  "/cpu.max: allows 500000 where 250000 was set" },
+	};
+	struct error e = ERROR_NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(more); i++) {
+		struct tree *t = make_bounded(state, &less);
+
+		assert_int_equal(recheck(t, &less, &e), 0);
+		put(t->scope, more[i].scope, more[i].none); /* guest/ bounds it all the same */
+		assert_int_equal(recheck(t, &less, &e), 0);
+		put(t->scope, more[i].guest, more[i].text);
+		assert_int_equal(recheck(t, &less, &e), -ESTALE);
+		assert_mentions(e.text, t->scope, more[i].what, "");
+	}
+}
+
+static void lifts_both_for_the_kill(void **state)
+{
+	struct tree *t = make_bounded(state, &less);
+	struct error e = ERROR_NULL;
+
+	put(t->scope, "guest/cgroup.kill", "");
+	put(t->scope, "guest/cgroup.events", "populated 0\n");
+	assert_int_equal(cgroup_kill(&t->cg, 1000, &e), 0);
+	assert_written(t->scope, "guest/cpu.max", "max");
+	assert_written(t->scope, "cpu.max", "max");
+	t = make_bounded(state, &less);
+	put(t->scope, "cgroup.kill", "");
+	cgroup_kill_scope(t->cg.scope_fd);
+	assert_content(t->scope, "cgroup.kill", "1");
+	assert_written(t->scope, "guest/cpu.max", "max");
+	assert_written(t->scope, "cpu.max", "max");
+}
+
+static void opens_what_was_made(void **state)
+{
+	struct tree *t = *state;
+	struct cgroup cg = CGROUP_NULL;
+	struct error e = ERROR_NULL;
+	int before = open_fds();
+	char guest[120];
+
+	assert_int_equal(cgroup_open(&cg, t->scope, &e), 0);
+	assert_int_equal(open_fds(), before + 2);
+	cgroup_close(&cg);
+	assert_int_equal(cgroup_open(&cg, t->slice, &e), -ENOENT);
+	assert_mentions(e.text, t->slice, "/guest: cannot be opened", "");
+	cgroup_close(&cg);
+	snprintf(guest, sizeof(guest), "%s/guest", t->slice);
+	put(t->slice, "guest", "");
+	assert_int_equal(cgroup_open(&cg, t->slice, &e), -ENOTDIR);
+	cgroup_close(&cg);
+	assert_int_equal(cgroup_open(&cg, "/nowhere/none.scope", &e), -ENOENT);
+	cgroup_close(&cg);
+	assert_int_equal(open_fds(), before);
+}
+
 /* ---- counters ---- */
 
 static void counts(void **state)
@@ -345,6 +583,31 @@ static void counts(void **state)
 	assert_int_equal(cgroup_tasks(&t->cg), 2);
 	assert_int_equal(cgroup_cpu_usage(&t->cg, &usec), 0);
 	assert_int_equal(usec, 300);
+}
+
+/* What stood in the way may be of either: the one that bounds less is never met. */
+static void counts_scope_and_guest_together(void **state)
+{
+	struct tree *t = *state;
+	struct report r;
+
+	put(t->scope, "cpu.stat", "usage_usec 9\nthrottled_usec 70\n");
+	put(t->scope, "memory.events.local", "max 9\noom 2\n");
+	report_clear(&r);
+	cgroup_counters(&t->cg, &r);
+	assert_true(r.throttled_usec == 70 && r.memory_limit_hits == 2);
+	put(t->scope, "guest/cpu.stat", "usage_usec 300\nthrottled_usec 7\n");
+	put(t->scope, "guest/memory.events.local", "max 9\noom 3\n");
+	cgroup_counters(&t->cg, &r); /* anew each time */
+	assert_true(r.throttled_usec == 77 && r.memory_limit_hits == 5);
+	put(t->scope, "cpu.stat", NULL);
+	put(t->scope, "memory.events.local", "oom x\n");
+	cgroup_counters(&t->cg, &r);
+	assert_true(r.throttled_usec == 7 && r.memory_limit_hits == 3);
+	put(t->scope, "guest/cpu.stat", NULL);
+	put(t->scope, "guest/memory.events.local", NULL);
+	cgroup_counters(&t->cg, &r);
+	assert_true(r.throttled_usec == REPORT_UNKNOWN && r.memory_limit_hits == REPORT_UNKNOWN);
 }
 
 /* Of a scope of somebody else's, or one that is gone. */
@@ -535,7 +798,16 @@ int main(void)
 		tree_test(knows_who_is_no_member),
 		tree_test(rounding_is_no_ancestors),
 		tree_test(may_lack_a_weight),
+		tree_test(gives_guest_less_than_the_scope),
+		tree_test(gives_guest_nothing_of_its_own),
+		tree_test(names_what_cannot_be_bounded),
+		tree_test(finds_both_in_force),
+		tree_test(finds_what_was_changed_meanwhile),
+		tree_test(rechecks_both),
+		tree_test(lifts_both_for_the_kill),
+		tree_test(opens_what_was_made),
 		tree_test(counts),
+		tree_test(counts_scope_and_guest_together),
 		tree_test(counts_elsewhere),
 		tree_test(keeps_the_largest_of_each),
 		tree_test(knows_what_it_does_not_know),
