@@ -93,14 +93,24 @@ int config_check_profiles(const struct config *c, struct error *e)
 	return check_default(c, e);
 }
 
-int config_check(const struct config *c, struct error *e)
+static int check_pool(const struct config *c, struct error *e)
 {
-	int r = 0;
-
 	if (c->first_uid > UID_CEILING - c->uid_count)
 		return error_set(e, -EINVAL,
 				 "[pool]: first-uid %u and count %u pass the last uid %u",
 				 c->first_uid, c->uid_count, UID_CEILING);
+	if (c->warm >= c->uid_count)
+		return error_set(e, -EINVAL,
+				 "[pool]: warm %u is not below count %u, and a slot has a uid; "
+				 "lower the one or raise the other",
+				 c->warm, c->uid_count);
+	return 0;
+}
+
+int config_check(const struct config *c, struct error *e)
+{
+	int r = check_pool(c, e);
+
 	for (int i = 0; i < LIMIT_COUNT && r == 0; i++)
 		r = check_order((enum limit)i, "defaults", c->defaults.value[i], "ceiling",
 				c->ceiling.value[i], e);

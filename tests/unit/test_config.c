@@ -80,6 +80,7 @@ static const struct key {
 	KEY("pool", "first-uid", "65536", UNIT_COUNT, first_uid, 65536),
 	KEY("pool", "count", "65536", UNIT_COUNT, uid_count, 65536),
 	KEY("pool", "memory", "3G", UNIT_SIZE, pool_memory, 3072 * MIB),
+	KEY("pool", "warm", "256", UNIT_COUNT, warm, 256),
 	KEY("access", "max-guests", "1", UNIT_COUNT, access[0].max_guests, 1),
 	KEY("access", "max-connections", "65536", UNIT_COUNT, access[0].max_connections, 65536),
 	CEILING("swap", "1T", UNIT_SIZE, LIMIT_SWAP, MIB << 20),
@@ -142,6 +143,10 @@ static void takes_other_spellings(void **state)
 	assert_parses_to("[pool]\n; first-uid = 1\ncount = 5 ; few\n", &want);
 	assert_parses_to("[pool]\r\ncount\t= 5 \r\n", &want);
 	assert_parses_to("\xef\xbb\xbf[pool]\ncount = 5\n", &want); /* a byte order mark */
+	want.warm = 4;
+	assert_parses_to("[pool]\ncount = 5\nwarm = 4\n", &want);
+	want.warm = 0;
+	assert_parses_to("[pool]\ncount = 5\nwarm = 0\n", &want);
 	want.uid_count = 65535;
 	want.first_uid = 4294901760 - 65535;
 	assert_parses_to("[pool]\ncount = 65535\nfirst-uid = 4294836225\n", &want);
@@ -179,6 +184,10 @@ static const struct {
 	  "F:2: [pool] count: \"infinity\" is not a number from 1 to 65536" },
 	{ "[pool]\ncount = -1\n", "F:2: [pool] count: \"-1\" is not a number from 1 to 65536" },
 	{ "[pool]\ncount =\n", "F:2: [pool] count: \"\" is not a number from 1 to 65536" },
+	{ "[pool]\nwarm = 257\n", "F:2: [pool] warm: \"257\" is not a number from 0 to 256" },
+	{ "[pool]\nwarm = -1\n", "F:2: [pool] warm: \"-1\" is not a number from 0 to 256" },
+	{ "[pool]\nwarm = no\n", "F:2: [pool] warm: \"no\" is not a number from 0 to 256" },
+	{ "[pool]\nwarm =\n", "F:2: [pool] warm: \"\" is not a number from 0 to 256" },
 	{ "[pool]\ncount = 5 # few\n",
 	  "F:2: [pool] count: \"5 # few\" is not a number from 1 to 65536" },
 	{ "[pool]\nfirst-uid = 65535\n",
@@ -273,6 +282,11 @@ static const struct {
 	{ "[defaults]\ncpu-time = infinity\n[ceiling]\ncpu-time = 1d\n",
 	  "[defaults] cpu-time = infinity is above [ceiling] cpu-time = 1d; lower the one or "
 	  "raise the other" },
+	{ "[pool]\nwarm = 256\n", "[pool]: warm 256 is not below count 256, and a slot has a uid; "
+				  "lower the one or raise the other" },
+	{ "[pool]\ncount = 1\nwarm = 2\n",
+	  "[pool]: warm 2 is not below count 1, and a slot has a uid; lower the one or raise the "
+	  "other" },
 	{ "[pool]\nfirst-uid = 4294901505\n",
 	  "[pool]: first-uid 4294901505 and count 256 pass the last uid 4294901760" },
 	{ "[pool]\nfirst-uid = 4294901760\ncount = 65536\n",
