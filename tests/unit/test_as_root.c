@@ -12,6 +12,7 @@
 #include <linux/ioprio.h>
 #include <linux/keyctl.h>
 #include <linux/securebits.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -27,6 +29,8 @@
 
 #include "governor/confine.h"
 #include "governor/identity.h"
+#include "governor/network.h"
+#include "governor/pair.h"
 
 #define UID	    3000000000u /* nobody's */
 #define STATUS_SIZE 8192
@@ -631,6 +635,105 @@ static void holds_back_uids_with_keys(void **state)
 	identity_pool_free(p);
 }
 
+/* ---- network namespaces that are there before their guest ---- */
+
+static int prepared_netns; /* of become_networked() */
+
+/* As a slot's process does: makes one, hands it over and ends. */
+static int prepare_netns(void)
+{
+	int pair[2], fd, status;
+	char byte = 0;
+	pid_t pid;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct error e = ERROR_NULL;
+
+		fd = network_make(&e);
+		_exit(fd < 0 || pair_send_with(pair[1], &byte, 1, fd) < 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(pair_receive_with(pair[0], &byte, 1, &fd), 0);
+	assert_true(fd >= 0);
+	close(pair[0]);
+	close(pair[1]);
+	return fd;
+}
+
+static int become_networked(uint32_t uid, struct error *e)
+{
+	_cleanup_close_ int inside = -1;
+	struct sockaddr_in there = { .sin_family = AF_INET,
+				     .sin_port = htons(9),
+				     .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	int r = network_enter(prepared_netns, e);
+
+	(void)uid;
+	if (r < 0)
+		return r;
+	inside = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (connect(inside, (const struct sockaddr *)&there, sizeof(there)) < 0)
+		return error_errno(e, -errno, "loopback is not on");
+	return 0;
+}
+
+static ino_t netns_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_ino;
+}
+
+static void enters_a_namespace_that_was_made_before(void **state)
+{
+	int before = open_fds(), other = prepare_netns();
+	struct network network = NETWORK_NULL;
+	struct error e = ERROR_NULL;
+	char path[64];
+	struct stat st;
+	struct child c;
+
+	(void)state;
+	prepared_netns = prepare_netns();
+	c = start(become_networked, UID);
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", c.pid);
+	assert_int_equal(fstat(prepared_netns, &st), 0);
+	assert_int_equal(netns_of(path), st.st_ino);
+	assert_true(netns_of("/proc/self/ns/net") != st.st_ino);
+	assert_int_equal(fstat(other, &st), 0);
+	assert_true(netns_of(path) != st.st_ino); /* each its own */
+	if (network_verify(c.pid, &network, &e) < 0)
+		fail_msg("%s", e.text);
+	network_close(&network);
+	stop(&c);
+	close(prepared_netns);
+	close(other);
+	assert_int_equal(open_fds(), before);
+}
+
+/* Whoever could not enter stays in the host's: it is an error, and seen by network_verify(). */
+static void enters_nothing_else(void **state)
+{
+	struct error e = ERROR_NULL;
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(network_enter(-1, &e), 0);
+	assert_int_equal(pipe2(pair, O_CLOEXEC), 0);
+	assert_int_equal(network_enter(pair[0], &e), -EINVAL);
+	assert_mentions(e.text, "the network namespace cannot be entered: ", "", "");
+	close(pair[0]);
+	close(pair[1]);
+	pair[0] = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC); /* a namespace of another kind */
+	assert_int_equal(network_enter(pair[0], &e), -EINVAL);
+	close(pair[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -648,6 +751,8 @@ int main(void)
 		cmocka_unit_test(names_each_time_that_it_is_dirty),
 		cmocka_unit_test(copes_with_long_statuses),
 		cmocka_unit_test(holds_back_uids_with_keys),
+		cmocka_unit_test(enters_a_namespace_that_was_made_before),
+		cmocka_unit_test(enters_nothing_else),
 	};
 
 	if (geteuid() != 0) {

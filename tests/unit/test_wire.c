@@ -411,6 +411,32 @@ static void reports_the_end(void **state)
 	assert_int_equal(wire_receive(-1, buf, sizeof(buf), in, &n_fds), -EBADF);
 }
 
+/* A receiver that does not read stops nobody; what was sent until then is there to the last. */
+static void tries_to_send(void **state)
+{
+	int before = open_fds(), pair[2], in[WIRE_FDS_MAX], sent = 0, r;
+	size_t n_fds = 77;
+	char buf[8];
+
+	(void)state;
+	make_pair(pair);
+	while ((r = wire_try_send(pair[0], "hello", 5, pair, 2)) == 0 && sent < 100000)
+		sent++;
+	assert_int_equal(r, -EAGAIN);
+	assert_true(sent > 0);
+	assert_int_equal(wire_try_send(pair[0], "hello", 5, NULL, 0), -EAGAIN);
+	for (int i = 0; i < sent; i++) {
+		assert_int_equal(wire_receive(pair[1], buf, sizeof(buf), in, &n_fds), 5);
+		assert_int_equal(n_fds, 2);
+		close_pair(in);
+	}
+	assert_int_equal(wire_try_send(pair[0], "x", 1, pair, WIRE_FDS_MAX + 1), -EINVAL);
+	close(pair[1]);
+	assert_int_equal(wire_try_send(pair[0], "x", 1, NULL, 0), -EPIPE); /* and no SIGPIPE */
+	close(pair[0]);
+	assert_int_equal(open_fds(), before);
+}
+
 /* The tables in use: numbers unique, members apart from each other, all within one message. */
 static void check_table(const struct wire_field *f, size_t n)
 {
@@ -460,6 +486,7 @@ int main(void)
 		cmocka_unit_test(sends_descriptors),
 		cmocka_unit_test(closes_descriptors_of_bad_messages),
 		cmocka_unit_test(reports_the_end),
+		cmocka_unit_test(tries_to_send),
 		cmocka_unit_test(tables_are_sound),
 	};
 
