@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/fd.h"
 #include "common/text.h"
+#include "governor/cgroup_counters.h"
 #include "governor/cgroup_io.h"
 
 #define TEXT_MAX 4096
@@ -127,11 +128,27 @@ int cgroup_make(struct cgroup *cg, const char *scope_path, pid_t holder, struct 
 	return r == 0 ? make_guest(cg, e) : r;
 }
 
+/* A child that is born there would never say that it is ready. */
+static int check_thawed(const struct cgroup *cg, struct error *e)
+{
+	char text[TEXT_MAX];
+	uint64_t frozen = 0;
+	int r = (int)read_file_at(cg->guest_fd, "cgroup.events", text, sizeof(text));
+
+	if (r >= 0)
+		r = keyed_u64(text, "frozen", &frozen);
+	if (r < 0)
+		return error_errno(e, r, "%s/guest/cgroup.events: cannot be read", cg->path);
+	return frozen ? error_set(e, -ESTALE, "%s/guest: is frozen", cg->path) : 0;
+}
+
 int cgroup_open(struct cgroup *cg, const char *scope_path, struct error *e)
 {
 	int r = open_scope(cg, scope_path, e);
 
-	return r == 0 ? open_guest(cg, e) : r;
+	if (r == 0)
+		r = open_guest(cg, e);
+	return r == 0 ? check_thawed(cg, e) : r;
 }
 
 static int set_number(const struct cgroup *cg, const char *file, uint64_t value, struct error *e)
@@ -203,6 +220,8 @@ int cgroup_verify_member(const struct cgroup *cg, pid_t pid, struct error *e)
 	snprintf(want, sizeof(want), "0::%s/guest", cg->path + strlen(CGROUP_ROOT));
 	if (read_file_at(AT_FDCWD, file, text, sizeof(text)) < 0 || strcmp(text, want) != 0)
 		return error_set(e, -ESTALE, "process %d is not in %s/guest", pid, cg->path);
+	if (cgroup_tasks(cg) != 1)
+		return error_set(e, -ESTALE, "process %d is not alone in %s/guest", pid, cg->path);
 	return 0;
 }
 

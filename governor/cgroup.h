@@ -37,7 +37,7 @@ struct cgroup {
 /* Opens the scope, moves @holder into sup/ and makes guest/. */
 int cgroup_make(struct cgroup *cg, const char *scope_path, pid_t holder, struct error *e);
 
-/* Opens what cgroup_make() made, in another process. */
+/* Opens what cgroup_make() made, in another process. -ESTALE when somebody froze it meanwhile. */
 int cgroup_open(struct cgroup *cg, const char *scope_path, struct error *e);
 void cgroup_close(struct cgroup *cg);
 
@@ -49,7 +49,7 @@ int cgroup_bound(struct cgroup *cg, const struct limits *limits, const struct li
 /* Puts cpu.max back: the last step before the guest is released. */
 int cgroup_throttle(struct cgroup *cg, struct error *e);
 
-/* Is @pid in guest/? 0 or -ESTALE. */
+/* Is @pid, which has no threads and children yet, in guest/, and nobody else? 0 or -ESTALE. */
 int cgroup_verify_member(const struct cgroup *cg, pid_t pid, struct error *e);
 
 /* Kills everything in guest/ at once (cgroup.kill) and waits until it is empty. -ETIMEDOUT when

@@ -536,8 +536,16 @@ static void opens_what_was_made(void **state)
 	int before = open_fds();
 	char guest[120];
 
+	assert_int_equal(cgroup_open(&cg, t->scope, &e), -ENOENT);
+	assert_mentions(e.text, t->scope, "/guest/cgroup.events: cannot be read", "");
+	cgroup_close(&cg);
+	put(t->scope, "guest/cgroup.events", "populated 0\nfrozen 0\n");
 	assert_int_equal(cgroup_open(&cg, t->scope, &e), 0);
 	assert_int_equal(open_fds(), before + 2);
+	cgroup_close(&cg);
+	put(t->scope, "guest/cgroup.events", "populated 0\nfrozen 1\n");
+	assert_int_equal(cgroup_open(&cg, t->scope, &e), -ESTALE);
+	assert_mentions(e.text, t->scope, "/guest: is frozen", "");
 	cgroup_close(&cg);
 	assert_int_equal(cgroup_open(&cg, t->slice, &e), -ENOENT);
 	assert_mentions(e.text, t->slice, "/guest: cannot be opened", "");
