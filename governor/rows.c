@@ -204,7 +204,7 @@ static json_t *row_json(const struct guest_row *row)
 		{ "command", optional_text(row->command) },
 		{ "state", json_string(row_state(row)) },
 		{ "uid", optional_number(row->uid, 0) },
-		{ "caller_uid", json_integer(row->caller_uid) },
+		{ "caller_uid", optional_number(row->caller_uid, NOBODYS) },
 		{ "main_pid", optional_number(row->main_pid, 0) },
 		{ "started_usec", optional_number(row->started_usec, 0) },
 		{ "profile", optional_text(row->profile) },
@@ -244,8 +244,12 @@ int rows_print_json(const struct rows *rows)
 
 const char *user_text(uint32_t uid, char *buf, size_t size)
 {
-	const struct passwd *user = getpwuid(uid);
+	const struct passwd *user = uid == NOBODYS ? NULL : getpwuid(uid);
 
+	if (uid == NOBODYS) {
+		snprintf(buf, size, "-");
+		return buf;
+	}
 	if (user)
 		return escape_for(STDOUT_FILENO, user->pw_name, buf, size);
 	snprintf(buf, size, "%" PRIu32, uid);

@@ -39,7 +39,9 @@ const char *row_state(const struct guest_row *row);
 /* Systemd's name of its scope; "" before there is one. */
 const char *row_scope(const struct guest_row *row);
 
-/* The user's name into @buf, which is returned, or the number. */
+#define NOBODYS ((uint32_t)-1) /* a warm slot's caller */
+
+/* The user's name into @buf, which is returned, or the number; "-" for NOBODYS. */
 const char *user_text(uint32_t uid, char *buf, size_t size);
 
 /* One JSON object with all of them, on standard output. 0 or a negative errno. */

@@ -48,7 +48,7 @@ static void print_caller(uint32_t uid)
 	if (strcmp(user_text(uid, name, sizeof(name)), number) == 0)
 		name[0] = '\0';
 	snprintf(text, sizeof(text), name[0] ? "%s (%s)" : "%s%s", name, number);
-	print_text("caller", text);
+	print_text("caller", uid == NOBODYS ? "" : text);
 }
 
 static void print_started(uint64_t usec)

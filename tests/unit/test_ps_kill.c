@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "governor/rows.h"
 #include "tests/unit/fake.h"
 
 static const struct guest_row rows[] = {
@@ -39,6 +40,15 @@ static const struct guest_row rows[] = {
 		.pids = UINT64_MAX,
 		.cpu_usec = UINT64_MAX,
 		.limits = { .value = { [0 ... LIMIT_COUNT - 1] = LIMIT_INFINITY } },
+	},
+	{
+		.id = "00000000000000aa",
+		.state = GUEST_WARM,
+		.uid = 90001,
+		.caller_uid = NOBODYS,
+		.limits = { .value = { 64 << 20 } },
+		.profile = "drop",
+		.cgroup = "/sys/fs/cgroup/x/harpe-00000000000000aa.scope",
 	},
 };
 
@@ -113,6 +123,27 @@ static void lists_guests(void **state)
 		"out.py\n"
 		"fedcba9876543210  -     4000000000  -      waiting  -    ?/infinity  "
 		"x\\x1b[2J\n");
+}
+
+/* It is nobody's yet. */
+static void lists_warm_slots(void **state)
+{
+	struct client c;
+	json_t *json, *slot;
+
+	play_ps(*state, &c, ARGS(NULL), 3);
+	assert_mentions(c.out_text,
+			"00000000000000aa  -     -           90001  warm     -    0/64M       -\n",
+			"", "");
+	play_ps(*state, &c, ARGS("--json"), 3);
+	json = json_loads(c.out_text, JSON_REJECT_DUPLICATES, NULL);
+	slot = json_array_get(json_object_get(json, "guests"), 2);
+	assert_string_equal(json_string_value(json_object_get(slot, "state")), "warm");
+	assert_true(json_is_null(json_object_get(slot, "caller_uid")));
+	assert_int_equal(json_integer_value(json_object_get(slot, "uid")), 90001);
+	json_decref(json);
+	play(*state, &c, &verb_show, ARGS("00000000000000aa"), 3, 0);
+	assert_mentions(c.out_text, "state      warm\ncaller     -\nuid        90001\n", "", "");
 }
 
 static void lists_json(void **state)
@@ -349,6 +380,23 @@ static void waits_for_nobody_when_told_so(void **state)
 	client_expect(&c, 0);
 }
 
+/* They are not waited for, nor killed by name. */
+static void leaves_warm_slots_alone(void **state)
+{
+	struct client c;
+
+	client_start(&c, *state, &verb_kill, ARGS("--all"), NULL);
+	play_rows(*state, rows, 3);
+	play_kill(*state, "");
+	play_rows(*state, rows + 2, 1);
+	client_expect(&c, 0);
+	client_start(&c, *state, &verb_kill, ARGS("00000000000000aa"), NULL);
+	play_rows(*state, rows + 2, 1);
+	play_rows(*state, rows + 2, 1);
+	client_expect(&c, 1);
+	assert_string_equal(c.err_text, "harpe-gov: there is no guest \"00000000000000aa\"\n");
+}
+
 static void says_what_it_did_not_find(void **state)
 {
 	struct client c;
@@ -383,6 +431,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FAKE_TEST(lists_nothing),
 		FAKE_TEST(lists_guests),
+		FAKE_TEST(lists_warm_slots),
 		FAKE_TEST(lists_json),
 		FAKE_TEST(documents_its_json),
 		FAKE_TEST(never_takes_half_a_list_for_a_list),
@@ -393,6 +442,7 @@ int main(void)
 		FAKE_TEST(kills),
 		FAKE_TEST(waits_until_they_are_gone),
 		FAKE_TEST(waits_for_nobody_when_told_so),
+		FAKE_TEST(leaves_warm_slots_alone),
 		FAKE_TEST(says_what_it_did_not_find),
 		FAKE_TEST(says_why_it_may_not),
 	};
