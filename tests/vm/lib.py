@@ -23,6 +23,9 @@ RUN_SH = "/usr/share/harpe-gov/run.sh.example"
 POOL = range(90000, 90256)
 AGENT = pwd.getpwnam("agent")
 DROP_IN = pathlib.Path("/etc/harpe-gov/harpe-gov.conf.d/50-test.conf")
+WARM_DROP_IN = DROP_IN.with_name("40-warm.conf")
+
+warm_slots = 0  # that there are besides guests, see warm()
 
 
 if not GUESTS.exists():
@@ -117,10 +120,22 @@ def has_scopes():
     return ctypes.CDLL(None).syscall(444, None, 0, 1) >= 6
 
 
-def scopes():
-    """The scopes of guests, by cgroup directory."""
+def all_scopes():
     return [p for s in (SLICE, DROP_SLICE) for p in glob.glob(str(s / "harpe-*.scope"))
             if "/harpe-pin-" not in p]
+
+
+def was_never_used(scope):
+    """No process was ever in its guest/, says the kernel."""
+    try:
+        return pathlib.Path(scope, "guest/pids.peak").read_text() == "0\n"
+    except OSError:
+        return True  # not made yet, or gone
+
+
+def scopes():
+    """The scopes of guests, by cgroup directory; without warm slots where there may be some."""
+    return [p for p in all_scopes() if not warm_slots or not was_never_used(p)]
 
 
 def pool_processes():
@@ -137,6 +152,8 @@ def pool_processes():
 
 
 def supervisors():
+    if warm_slots:
+        wait_slots(warm_slots)  # whoever makes them is none
     daemon = daemon_pid()
     found = []
     with contextlib.suppress(OSError):
@@ -175,6 +192,27 @@ def ps(**options):
     return json.loads(Result(process).stdout)["guests"]
 
 
+def root_ps():
+    return json.loads(sh("harpe-gov ps --json"))["guests"]
+
+
+def slots():
+    """The rows of warm slots."""
+    return [row for row in root_ps() if row["state"] == "warm"]
+
+
+def wait_slots(n, seconds=30):
+    """Waits until there are N warm slots, and nothing is being made; their rows."""
+    rows = []
+
+    def are_there():
+        rows[:] = slots()
+        return len(rows) == n
+
+    wait_until(are_there, seconds, f"{n} warm slots {rows}")
+    return list(rows)
+
+
 def guest_cgroup(name):
     """The guest/ directory of the running guest that was started with --name NAME."""
     for row in ps():
@@ -197,7 +235,8 @@ def wait_running(name):
 
 
 def assert_nothing_left(seconds=5):
-    """No process of the pool, no scope, no supervisor, no failed unit."""
+    """No process of the pool, no scope, no supervisor, no failed unit; all warm slots are there, and
+    no scope besides."""
     wait_until(lambda: not pool_processes(), seconds, f"no process of the pool {pool_processes()}")
     wait_until(lambda: not scopes(), seconds, f"no scope {scopes()}")
     try:
@@ -205,6 +244,8 @@ def assert_nothing_left(seconds=5):
     except AssertionError as e:
         raise AssertionError(f"{e} {[what_it_does(pid) for pid in supervisors()]}") from e
     expect_equal(failed_units(), "")
+    if warm_slots:
+        wait_until(lambda: len(all_scopes()) == warm_slots, seconds, f"only slots {all_scopes()}")
 
 
 def wait_ready():
@@ -227,6 +268,27 @@ def configured(text, verb="reload"):
         DROP_IN.unlink()
         sh(f"systemctl {verb} harpe-gov.service")
         wait_ready()
+
+
+@contextlib.contextmanager
+def warm(n):
+    """N warm slots are there inside, and when it is left none, and nothing of them."""
+    global warm_slots
+    before = warm_slots
+    WARM_DROP_IN.parent.mkdir(exist_ok=True)
+    WARM_DROP_IN.write_text(f"[pool]\nwarm = {n}\n")
+    try:
+        sh("systemctl reload harpe-gov.service")
+        wait_ready()
+        wait_slots(n)
+        warm_slots = n
+        yield
+    finally:
+        warm_slots = before
+        WARM_DROP_IN.unlink()
+        subprocess.run(["systemctl", "reload", "harpe-gov.service"], check=False, capture_output=True)
+        wait_ready()
+        wait_until(lambda: not all_scopes(), 15, f"no slots {all_scopes()}")
 
 
 def recover():
