@@ -78,36 +78,62 @@ static int read_cgroup(const struct guest_run *g, const char *name, char *buf, s
 	return (int)read_file_at(AT_FDCWD, path, buf, size);
 }
 
-static void compare_limit(struct verify *v, const char *name, uint64_t want, uint64_t have)
+static int parse_cpu(const char *text, uint64_t *ret)
 {
-	if (have > want && !v->limits[0])
-		snprintf(v->limits, sizeof(v->limits), "%s is above what was asked for", name);
+	uint64_t quota, period;
+	int r = parse_cpu_max(text, &quota, &period);
+
+	if (r == 0)
+		*ret = cpu_per_second(quota, period);
+	return r;
 }
 
-/* memory.max and cpu.max of the scope and pids.max of the guest, as the kernel has them. */
+static const struct {
+	enum limit limit;
+	const char *file;
+	int (*parse)(const char *text, uint64_t *ret);
+} limit_files[] = {
+	{ LIMIT_MEMORY, "memory.max", parse_u64_prefix },
+	{ LIMIT_PIDS, "pids.max", parse_u64_prefix },
+	{ LIMIT_CPU, "cpu.max", parse_cpu },
+};
+
+/* The smaller of what the scope and the guest's own cgroup have; -ENOENT when neither has any. */
+static int smallest_limit(const struct guest_run *g, size_t i, uint64_t *ret)
+{
+	static const char *const below[] = { "", "guest/" };
+	int r = -ENOENT;
+
+	for (size_t j = 0; j < ARRAY_SIZE(below); j++) {
+		char name[64], text[128];
+		uint64_t value;
+
+		snprintf(name, sizeof(name), "%s%s", below[j], limit_files[i].file);
+		if (read_cgroup(g, name, text, sizeof(text)) <= 0 ||
+		    limit_files[i].parse(text, &value) < 0)
+			continue;
+		if (r < 0 || value < *ret)
+			*ret = value;
+		r = 0;
+	}
+	return r;
+}
+
+/* As the kernel has them. */
 static void look_at_limits(struct verify *v)
 {
 	const struct guest_run *g = &v->runs[RUN_MAIN];
-	char text[128];
-	uint64_t value, period;
 
 	v->limits_known = true;
-	if (read_cgroup(g, "memory.max", text, sizeof(text)) > 0 &&
-	    parse_u64_prefix(text, &value) == 0)
-		compare_limit(v, "memory.max", g->row.limits.value[LIMIT_MEMORY], value);
-	else
-		v->limits_known = false;
-	if (read_cgroup(g, "guest/pids.max", text, sizeof(text)) > 0 &&
-	    parse_u64_prefix(text, &value) == 0)
-		compare_limit(v, "pids.max", g->row.limits.value[LIMIT_PIDS], value);
-	else
-		v->limits_known = false;
-	if (read_cgroup(g, "cpu.max", text, sizeof(text)) > 0 &&
-	    parse_cpu_max(text, &value, &period) == 0)
-		compare_limit(v, "cpu.max", g->row.limits.value[LIMIT_CPU],
-			      cpu_per_second(value, period));
-	else
-		v->limits_known = false;
+	for (size_t i = 0; i < ARRAY_SIZE(limit_files); i++) {
+		uint64_t value;
+
+		if (smallest_limit(g, i, &value) < 0)
+			v->limits_known = false;
+		else if (value > g->row.limits.value[limit_files[i].limit] && !v->limits[0])
+			snprintf(v->limits, sizeof(v->limits), "%s is above what was asked for",
+				 limit_files[i].file);
+	}
 }
 
 static uint64_t cpu_usage(const struct guest_run *g)
