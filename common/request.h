@@ -76,7 +76,7 @@ struct request {
 	uint32_t with_parent; /* 0 or 1: a pidfd came along */
 	uint64_t tmp_bytes;   /* of each private directory; LIMIT_UNSET: as memory */
 	struct view_item view[VIEW_ITEMS_MAX]; /* those that are not VIEW_NONE first */
-	/* WIRE_KILL */
+	/* WIRE_PS, WIRE_KILL */
 	char target[GUEST_NAME_MAX + 1]; /* id or name; "" = all of the caller's guests */
 };
 

@@ -28,7 +28,7 @@
 enum wire_type {
 	/* client -> supervisor; one per connection, but WIRE_SIGNAL */
 	WIRE_RUN = 16, /* struct request, with descriptors (enum run_fd) */
-	WIRE_PS,       /* struct request: nothing; answered by WIRE_GUEST ... WIRE_DONE */
+	WIRE_PS,       /* struct request: target; answered by WIRE_GUEST ... WIRE_DONE */
 	WIRE_KILL,     /* struct request: target; answered by WIRE_DONE or WIRE_REFUSED */
 	/* supervisor -> client */
 	WIRE_REPORT,  /* struct report: the last message of a run */

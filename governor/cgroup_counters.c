@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 
+#include <stdio.h>
+
 #include "common/fd.h"
 #include "governor/cgroup_io.h"
 
@@ -33,6 +35,23 @@ int cgroup_cpu_usage(const struct cgroup *cg, uint64_t *ret_usec)
 	ssize_t n = read_file_at(cg->guest_fd, "cpu.stat", text, sizeof(text));
 
 	return n < 0 ? (int)n : keyed_u64(text, "usage_usec", ret_usec);
+}
+
+/* Before guest/ is there, and when it is gone, nothing is known. */
+void cgroup_count_row(struct guest_row *row)
+{
+	char path[PATH_TEXT_MAX + 8];
+	_cleanup_(cgroup_close) struct cgroup cg = CGROUP_NULL;
+
+	row->memory_bytes = row->memory_peak = row->pids = row->cpu_usec = UINT64_MAX;
+	snprintf(path, sizeof(path), "%s/guest", row->cgroup);
+	cg.guest_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (!row->cgroup[0] || cg.guest_fd < 0)
+		return;
+	read_number_at(cg.guest_fd, "memory.current", &row->memory_bytes);
+	read_number_at(cg.guest_fd, "memory.peak", &row->memory_peak);
+	read_number_at(cg.guest_fd, "pids.current", &row->pids);
+	cgroup_cpu_usage(&cg, &row->cpu_usec);
 }
 
 /* Adds what the cgroup itself has counted in @file, without those below. */

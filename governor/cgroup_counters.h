@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/report.h"
+#include "common/request.h"
 #include "governor/cgroup.h"
 
 /* Processes and threads in guest/, or REPORT_UNKNOWN. */
@@ -16,6 +17,9 @@ void cgroup_counters(const struct cgroup *cg, struct report *report);
 
 /* The same of a scope that somebody else made, before it is killed. */
 void cgroup_counters_at(const char *scope_path, struct report *report);
+
+/* Fills in the counters of the guest in @row->cgroup; UINT64_MAX where there is nothing to read. */
+void cgroup_count_row(struct guest_row *row);
 
 /* Looks at what the memory is made of now, and keeps the largest of each (memory.stat): anonymous
  * memory, files in memory (tmpfs, shared memory), and the rest of the page cache, which the kernel

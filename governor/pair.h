@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a supervisor asks of the daemon, over a SOCK_SEQPACKET pair: fixed-size records, so that the
- * daemon parses nothing that a client wrote. One ask, one reply; PAIR_STOP may come at any time.
+ * daemon parses nothing that a client wrote. One ask, one reply, but for PAIR_NEXT; PAIR_STOP may
+ * come at any time.
  */
 #pragma once
 
@@ -12,6 +13,8 @@
 #include "common/request.h"
 #include "governor/access.h"
 
+#define PAIR_ROWS 16 /* at once: no more than fit into the pair's buffer */
+
 enum pair_verb {
 	/* supervisor -> daemon */
 	PAIR_HELLO,   /* ask.caller: who it serves -> PAIR_OK or PAIR_REFUSED */
@@ -19,10 +22,10 @@ enum pair_verb {
 	PAIR_EXPLAIN, /* ask.start -> reply.explanation; starts nothing */
 	PAIR_RELEASE, /* ask.release: all read back; may the guest run? -> PAIR_OK */
 	PAIR_END,     /* ask.report -> reply.end, once the scope is gone */
-	PAIR_NEXT,    /* ask.cursor -> reply.next, or PAIR_NONE */
-	PAIR_KILL,    /* ask.target -> reply.count */
-	PAIR_WARM,    /* of one that prepares a scope for later: it is ready; with a descriptor of
-			 its network namespace, where the profile has one. No reply */
+	PAIR_NEXT, /* ask.next -> reply.next, PAIR_ROWS times; PAIR_NONE when there are no more */
+	PAIR_KILL, /* ask.target -> reply.count */
+	PAIR_WARM, /* of one that prepares a scope for later: it is ready; with a descriptor of
+		      its network namespace, where the profile has one. No reply */
 	/* daemon -> supervisor */
 	PAIR_OK,
 	PAIR_NONE,
@@ -60,6 +63,11 @@ struct pair_grant {
 	char scope[PATH_TEXT_MAX]; /* the scope's cgroup directory, absolute */
 };
 
+struct pair_next {
+	uint64_t cursor;		 /* of the last row that came; 0 at first */
+	char target[GUEST_NAME_MAX + 1]; /* "" = all */
+};
+
 struct pair_end {
 	uint64_t drops_uid, drops_slice;
 	uint32_t ended; /* the daemon may know better: somebody had stopped the scope */
@@ -72,7 +80,7 @@ struct pair_ask {
 		struct pair_start start;
 		struct pair_release release;
 		struct report report;
-		uint64_t cursor;
+		struct pair_next next;
 		char target[GUEST_NAME_MAX + 1]; /* "" = all */
 		struct error error;		 /* PAIR_WARM: "" when it is ready */
 	};
@@ -88,7 +96,7 @@ struct pair_reply {
 		struct explanation explanation;
 		struct {
 			struct guest_row row;
-			uint64_t cursor; /* for the next PAIR_NEXT */
+			uint64_t cursor;
 		} next;
 		uint64_t count;
 		uint32_t stop; /* enum ended */

@@ -14,6 +14,7 @@
 #include "common/fd.h"
 #include "common/request.h"
 #include "common/wire.h"
+#include "governor/cgroup_counters.h"
 #include "governor/deadline.h"
 #include "governor/guest.h"
 #include "governor/pair.h"
@@ -35,8 +36,10 @@ static void answer(enum wire_type type, const struct wire_field *fields, size_t 
 	WIRE_BUFFER(buf);
 	ssize_t n = wire_encode(type, fields, n_fields, object, buf, sizeof(buf));
 
+	deadline_begin(); /* the client may not read */
 	if (n > 0)
 		wire_send(CLIENT_FD, buf, (size_t)n, NULL, 0);
+	deadline_end();
 }
 
 static void answer_done(uint64_t count)
@@ -52,6 +55,13 @@ static void refuse(const struct error *e)
 
 	memcpy(a.text, e->text, sizeof(a.text));
 	answer(WIRE_REFUSED, answer_fields, answer_n_fields, &a);
+}
+
+/* The daemon may be busy, which is not the client's doing: it says itself what takes too long. */
+static int ask_daemon(const struct pair_ask *ask, struct pair_reply *reply, struct error *e)
+{
+	deadline_end();
+	return pair_call(DAEMON_FD, ask, reply, e);
 }
 
 /* ---- the verbs ---- */
@@ -93,33 +103,41 @@ static int serve_explain(struct call *c, struct error *e)
 	int r;
 
 	memcpy(ask.start.net, c->request.net, sizeof(ask.start.net));
-	r = pair_call(DAEMON_FD, &ask, &reply, e);
+	r = ask_daemon(&ask, &reply, e);
 	if (r == 0)
 		answer(WIRE_EXPLANATION, explanation_fields, explanation_n_fields,
 		       &reply.explanation);
 	return r;
 }
 
+/* The next row: the first of PAIR_ROWS has to be asked for, the others come by themselves. */
+static int next_row(struct pair_ask *ask, uint64_t n, struct pair_reply *reply, struct error *e)
+{
+	int r = n % PAIR_ROWS == 0 ? ask_daemon(ask, reply, e)
+				   : pair_answer(DAEMON_FD, PAIR_NEXT, reply, NULL, e);
+
+	if (r < 0 || reply->verb != PAIR_OK)
+		return r;
+	ask->next.cursor = reply->next.cursor;
+	cgroup_count_row(&reply->next.row);
+	return 1;
+}
+
 static int serve_ps(struct call *c, struct error *e)
 {
-	struct pair_ask ask = { .verb = PAIR_NEXT, .cursor = 0 };
+	struct pair_ask ask = { .verb = PAIR_NEXT };
 	struct pair_reply reply;
 	uint64_t count = 0;
 	int r;
 
-	(void)c;
-	for (;;) {
-		r = pair_call(DAEMON_FD, &ask, &reply, e);
-		if (r < 0)
-			return r;
-		if (reply.verb != PAIR_OK)
-			break;
+	memcpy(ask.next.target, c->request.target, sizeof(ask.next.target));
+	while ((r = next_row(&ask, count, &reply, e)) > 0) {
 		answer(WIRE_GUEST, guest_row_fields, guest_row_n_fields, &reply.next.row);
-		ask.cursor = reply.next.cursor;
 		count++;
 	}
-	answer_done(count);
-	return 0;
+	if (r == 0)
+		answer_done(count);
+	return r;
 }
 
 static int serve_kill(struct call *c, struct error *e)
@@ -129,7 +147,7 @@ static int serve_kill(struct call *c, struct error *e)
 	int r;
 
 	memcpy(ask.target, c->request.target, sizeof(ask.target));
-	r = pair_call(DAEMON_FD, &ask, &reply, e);
+	r = ask_daemon(&ask, &reply, e);
 	if (r < 0)
 		return r;
 	answer_done(reply.count);
@@ -151,9 +169,11 @@ static const struct {
 static int receive(struct call *c, int *ret_type, struct error *e)
 {
 	WIRE_BUFFER(buf);
-	ssize_t n = wire_receive(CLIENT_FD, buf, sizeof(buf), c->fds, &c->n_fds);
+	ssize_t n;
 	int r;
 
+	deadline_begin(); /* and so it stays until all that came was looked at */
+	n = wire_receive(CLIENT_FD, buf, sizeof(buf), c->fds, &c->n_fds);
 	if (n == 0)
 		_exit(0); /* somebody looked whether the door is there */
 	if (n < 0)
@@ -214,7 +234,7 @@ static int say_hello(struct call *c, struct error *e)
 	if (r < 0)
 		return error_errno(e, r, "the caller cannot be identified");
 	c->caller = ask.caller;
-	return pair_call(DAEMON_FD, &ask, &reply, e);
+	return ask_daemon(&ask, &reply, e);
 }
 
 void supervisor_main(int listener, int daemon, const struct guest_means *means)
@@ -226,7 +246,6 @@ void supervisor_main(int listener, int daemon, const struct guest_means *means)
 	accept_client(listener, daemon);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	deadline_prepare(CLIENT_FD);
-	deadline_begin();
 	if (say_hello(&call, &e) < 0 || dispatch(&call, &e) < 0)
 		refuse(&e);
 	_exit(0);

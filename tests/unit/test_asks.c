@@ -139,6 +139,43 @@ static void takes_the_default_of_now(void **state)
 	assert_int_equal(h->run.state, RUN_WAITING); /* no uid is clean yet */
 }
 
+/* ---- listing ---- */
+
+/* So many as the supervisor is prepared for, and no more wait in the pair than fit. */
+static void lists_some_at_a_time(void **state)
+{
+	struct pair_ask ask = { .verb = PAIR_NEXT };
+	struct run others[PAIR_ROWS + 1] = {};
+	struct house *h = *state;
+	struct pair_reply reply;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(others); i++) {
+		others[i] = h->guest;
+		others[i].serial = i + 2;
+		others[i].slice = &h->slices[0];
+		others[i].next = i + 1 < ARRAY_SIZE(others) ? &others[i + 1] : NULL;
+		others[i].caller.uid = i == 1 ? ALICE + 1 : ALICE;
+	}
+	strcpy(others[PAIR_ROWS].asked.name, "job");
+	h->run.next = &others[0];
+	assert_int_equal(asks_serve(&h->run, &ask), 0);
+	for (uint32_t i = 0; i < ARRAY_SIZE(others); i++) {
+		if (i == 1)
+			continue; /* somebody else's */
+		assert_int_equal(pair_receive(h->supervisor, &reply, sizeof(reply)), 0);
+		assert_int_equal(reply.verb, PAIR_OK);
+		assert_int_equal(reply.next.cursor, i + 2);
+	}
+	assert_int_equal(recv(h->supervisor, &reply, sizeof(reply), MSG_DONTWAIT), -1);
+	ask.next.cursor = reply.next.cursor - 1;
+	strcpy(ask.next.target, "job");
+	assert_int_equal(asks_serve(&h->run, &ask), 0);
+	assert_int_equal(pair_receive(h->supervisor, &reply, sizeof(reply)), 0);
+	assert_int_equal(reply.next.cursor, PAIR_ROWS + 2);
+	assert_int_equal(pair_receive(h->supervisor, &reply, sizeof(reply)), 0);
+	assert_int_equal(reply.verb, PAIR_NONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +184,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(refuses_above_a_ceiling_lowered_meanwhile, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(takes_the_default_of_now, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lists_some_at_a_time, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,7 +131,7 @@ static void goes_on_after_a_signal(void **state)
 static int call(int *pair, const struct pair_reply *answer, struct pair_reply *reply,
 		struct error *e)
 {
-	struct pair_ask ask = { .verb = PAIR_NEXT, .cursor = 12 }, got;
+	struct pair_ask ask = { .verb = PAIR_NEXT, .next.cursor = 12 }, got;
 	struct pair_reply named = *answer;
 	int r;
 
