@@ -78,7 +78,7 @@ bool audit_guest_runs(const struct guest_row *row)
 {
 	_cleanup_(rows_free) struct rows now = ROWS_NULL;
 
-	return rows_ask(WIRE_SOCKET, &now, NULL) == 0 && in_rows(&now, row);
+	return rows_ask(WIRE_SOCKET, row->id, &now, NULL) == 0 && in_rows(&now, row);
 }
 
 size_t audit_guests(const struct audit *a, audit_each_guest each, struct finding *f)

@@ -254,12 +254,12 @@ void audit_gather(struct audit *a)
 	if (a->config.r == 0)
 		a->policy.r = daemon_make_policy(&a->wanted, &a->policy.e);
 	read_firewall(a);
-	a->rows.r = rows_ask(WIRE_SOCKET, &a->before, &a->rows.e);
+	a->rows.r = rows_ask(WIRE_SOCKET, NULL, &a->before, &a->rows.e);
 	a->processes = a->config;
 	if (a->config.r == 0)
 		a->processes.r = read_processes(a, &a->processes.e);
 	if (a->rows.r == 0)
-		a->rows.r = rows_ask(WIRE_SOCKET, &a->after, &a->rows.e);
+		a->rows.r = rows_ask(WIRE_SOCKET, NULL, &a->after, &a->rows.e);
 }
 
 void audit_release(struct audit *a)

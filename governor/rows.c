@@ -70,7 +70,7 @@ static int take_message(struct rows *rows, int sock, struct error *e)
 	return r < 0 ? r : 1;
 }
 
-static int ask(const char *socket, struct rows *rows, struct error *e)
+static int ask(const char *socket, const char *target, struct rows *rows, struct error *e)
 {
 	_cleanup_close_ int sock = connect_daemon(socket, e);
 	struct request q;
@@ -79,6 +79,7 @@ static int ask(const char *socket, struct rows *rows, struct error *e)
 	if (sock < 0)
 		return sock;
 	request_clear(&q);
+	strcpy(q.target, target);
 	r = send_request(sock, WIRE_PS, &q, NULL, 0, e);
 	if (r < 0)
 		return r;
@@ -88,11 +89,13 @@ static int ask(const char *socket, struct rows *rows, struct error *e)
 	return r;
 }
 
-int rows_ask(const char *socket, struct rows *ret, struct error *e)
+int rows_ask(const char *socket, const char *target, struct rows *ret, struct error *e)
 {
 	struct rows rows = ROWS_NULL;
-	int r = ask(socket, &rows, e);
+	int r = 0;
 
+	if (!target || name_valid(target))
+		r = ask(socket, target ? target : "", &rows, e);
 	if (r < 0) {
 		rows_free(&rows);
 		return r;
@@ -204,7 +207,7 @@ static json_t *row_json(const struct guest_row *row)
 		{ "command", optional_text(row->command) },
 		{ "state", json_string(row_state(row)) },
 		{ "uid", optional_number(row->uid, 0) },
-		{ "caller_uid", optional_number(row->caller_uid, NOBODYS) },
+		{ "caller_uid", optional_number(row->caller_uid, ROW_NO_CALLER) },
 		{ "main_pid", optional_number(row->main_pid, 0) },
 		{ "started_usec", optional_number(row->started_usec, 0) },
 		{ "profile", optional_text(row->profile) },
@@ -242,16 +245,24 @@ int rows_print_json(const struct rows *rows)
 	return text ? puts(text) < 0 ? -EIO : 0 : -ENOMEM;
 }
 
+/* Most rows are of the same user as the one before: the last answer is kept. */
+static const struct passwd *find_user(uint32_t uid)
+{
+	static const struct passwd *user;
+	static uint32_t of = ROW_NO_CALLER;
+
+	if (uid != of)
+		user = getpwuid(uid);
+	of = uid;
+	return user;
+}
+
 const char *user_text(uint32_t uid, char *buf, size_t size)
 {
-	const struct passwd *user = uid == NOBODYS ? NULL : getpwuid(uid);
+	const struct passwd *user = uid == ROW_NO_CALLER ? NULL : find_user(uid);
 
-	if (uid == NOBODYS) {
-		snprintf(buf, size, "-");
-		return buf;
-	}
 	if (user)
 		return escape_for(STDOUT_FILENO, user->pw_name, buf, size);
-	snprintf(buf, size, "%" PRIu32, uid);
+	snprintf(buf, size, uid == ROW_NO_CALLER ? "-" : "%" PRIu32, uid);
 	return buf;
 }

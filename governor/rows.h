@@ -17,8 +17,9 @@ struct rows {
 
 #define ROWS_NULL ((struct rows){ .row = NULL })
 
-/* All of them, or a negative errno: never half a list. Ends with rows_free(). */
-int rows_ask(const char *socket, struct rows *ret, struct error *e);
+/* All of them, or a negative errno: never half a list. Ends with rows_free().
+ * With @target, not NULL, only those that it means; whatever it is, a bad name means none. */
+int rows_ask(const char *socket, const char *target, struct rows *ret, struct error *e);
 void rows_free(struct rows *rows);
 
 /* Is one of them called so, by its id or its name? */
@@ -39,9 +40,10 @@ const char *row_state(const struct guest_row *row);
 /* Systemd's name of its scope; "" before there is one. */
 const char *row_scope(const struct guest_row *row);
 
-#define NOBODYS ((uint32_t)-1) /* a warm slot's caller */
+/* Nobody asked for it yet: it waits for somebody who does. */
+#define ROW_NO_CALLER ((uint32_t)-1)
 
-/* The user's name into @buf, which is returned, or the number; "-" for NOBODYS. */
+/* The user's name into @buf, which is returned, or the number; "-" for ROW_NO_CALLER. */
 const char *user_text(uint32_t uid, char *buf, size_t size);
 
 /* One JSON object with all of them, on standard output. 0 or a negative errno. */

@@ -89,28 +89,46 @@ static void keep_those_in(struct rows *doomed, const struct rows *there)
 	doomed->n = n;
 }
 
-static int look_again(const char *socket, struct rows *doomed, struct error *e)
+static int look_for_all(const char *socket, struct rows *doomed, struct error *e)
 {
 	_cleanup_(rows_free) struct rows there = ROWS_NULL;
-	int r = rows_ask(socket, &there, e);
+	int r = rows_ask(socket, NULL, &there, e);
 
 	if (r == 0)
 		keep_those_in(doomed, &there);
 	return r;
 }
 
+/* There may be a thousand, whom to list takes the time that their end needs: as long as the last is
+ * there, no other is looked for. */
+static int look_again(const char *socket, struct rows *doomed, struct error *e)
+{
+	_cleanup_(rows_free) struct rows there = ROWS_NULL;
+	struct guest_row *last = &doomed->row[doomed->n - 1];
+	int r = rows_ask(socket, last->id, &there, e);
+
+	if (r < 0)
+		return r;
+	if (rows_have(&there, last->id)) {
+		*last = there.row[0];
+		return 0;
+	}
+	doomed->n--;
+	return doomed->n > 0 ? look_for_all(socket, doomed, e) : 0;
+}
+
 static int wait_gone(const char *socket, struct rows *doomed, struct error *e)
 {
 	long pause_ms = LOOK_MIN_MS;
-	int r = look_again(socket, doomed, e);
+	int r = doomed->n > 0 ? look_again(socket, doomed, e) : 0;
 
 	for (long waited_ms = 0; r == 0 && doomed->n > 0; waited_ms += pause_ms) {
 		if (waited_ms >= WAIT_MS)
 			return error_set(e, -ETIMEDOUT,
 					 "guest %s has not gone within %d s, it is %s: see "
 					 "\"harpe-gov ps\"",
-					 doomed->row[0].id, WAIT_MS / 1000,
-					 row_state(&doomed->row[0]));
+					 doomed->row[doomed->n - 1].id, WAIT_MS / 1000,
+					 row_state(&doomed->row[doomed->n - 1]));
 		if (waited_ms > 0)
 			pause_ms = pause_ms * 2 < LOOK_MAX_MS ? pause_ms * 2 : LOOK_MAX_MS;
 		nanosleep(&(struct timespec){ .tv_nsec = pause_ms * 1000000 }, NULL);
@@ -131,7 +149,7 @@ static int kill_main(const char *socket, const char *const values[], char **targ
 		complain("kill needs either names and ids of guests, or --all");
 		return verb_kill.usage_status;
 	}
-	r = rows_ask(socket, &rows, &e);
+	r = rows_ask(socket, targets[0] && !targets[1] ? targets[0] : NULL, &rows, &e);
 	if (r == 0) {
 		rows_drop_warm(&rows);
 		missing = rows_complain_of_none(&rows, targets);

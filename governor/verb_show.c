@@ -45,10 +45,12 @@ static void print_caller(uint32_t uid)
 	char number[16], name[128], text[160];
 
 	snprintf(number, sizeof(number), "%" PRIu32, uid);
-	if (strcmp(user_text(uid, name, sizeof(name)), number) == 0)
-		name[0] = '\0';
-	snprintf(text, sizeof(text), name[0] ? "%s (%s)" : "%s%s", name, number);
-	print_text("caller", uid == NOBODYS ? "" : text);
+	user_text(uid, name, sizeof(name));
+	if (uid == ROW_NO_CALLER || strcmp(name, number) == 0)
+		snprintf(text, sizeof(text), "%s", name);
+	else
+		snprintf(text, sizeof(text), "%s (%s)", name, number);
+	print_text("caller", text);
 }
 
 static void print_started(uint64_t usec)
@@ -154,7 +156,7 @@ static int show_main(const char *socket, const char *const values[], char **targ
 		complain("show needs names or ids of guests: see harpe-gov ps");
 		return verb_show.usage_status;
 	}
-	r = rows_ask(socket, &rows, &e);
+	r = rows_ask(socket, targets[1] ? NULL : targets[0], &rows, &e);
 	if (r == 0) {
 		missing = rows_complain_of_none(&rows, targets);
 		rows_choose(&rows, targets);

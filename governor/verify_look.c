@@ -37,7 +37,7 @@ static void tell_row(const struct verify *v, enum verify_run run, int fd)
 	char name[GUEST_NAME_SIZE];
 
 	guest_name(v, run, name);
-	if (rows_ask(v->socket, &rows, NULL) < 0)
+	if (rows_ask(v->socket, NULL, &rows, NULL) < 0)
 		_exit(1);
 	for (size_t i = 0; i < rows.n; i++)
 		if (strcmp(rows.row[i].name, name) == 0)

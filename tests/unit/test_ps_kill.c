@@ -68,6 +68,20 @@ static void send_rows(struct call *call, const struct guest_row *list, size_t n)
 	fake_answer(call->sock, WIRE_DONE, n, "");
 }
 
+/* @target NULL: whichever. */
+static void play_rows_of(const struct fake *f, const char *target, const struct guest_row *list,
+			 size_t n)
+{
+	struct call call;
+
+	fake_take(f, &call);
+	assert_int_equal(call.type, WIRE_PS);
+	if (target)
+		assert_string_equal(call.request.target, target);
+	send_rows(&call, list, n);
+	fake_drop(&call);
+}
+
 /* Runs a verb that shows, against the first @n rows. */
 static void play(const struct fake *f, struct client *c, const struct verb *verb,
 		 const char *const args[], size_t n, int status)
@@ -172,6 +186,31 @@ static void lists_json(void **state)
 	json_decref(json);
 	play_ps(*state, &c, ARGS("--json"), 0);
 	assert_string_equal(c.out_text, "{\"schema\":1,\"guests\":[]}\n");
+}
+
+/* A scope that waits for a guest is nobody's yet. */
+static void lists_what_has_no_caller(void **state)
+{
+	const struct guest_row warm = { .id = "0123456789abcdef",
+					.state = GUEST_WARM,
+					.uid = 90001,
+					.caller_uid = (uint32_t)-1 };
+	struct client c;
+
+	client_start(&c, *state, &verb_ps, ARGS(NULL), NULL);
+	play_rows_of(*state, "", &warm, 1);
+	client_expect(&c, 0);
+	assert_string_equal(c.out_text,
+			    "ID                NAME  CALLER  UID    STATE  AGE  MEMORY  COMMAND\n"
+			    "0123456789abcdef  -     -       90001  warm   -    0/0     -\n");
+	client_start(&c, *state, &verb_ps, ARGS("--json"), NULL);
+	play_rows_of(*state, "", &warm, 1);
+	client_expect(&c, 0);
+	assert_non_null(strstr(c.out_text, "\"caller_uid\":null,"));
+	client_start(&c, *state, &verb_show, ARGS(warm.id), NULL);
+	play_rows_of(*state, warm.id, &warm, 1);
+	client_expect(&c, 0);
+	assert_non_null(strstr(c.out_text, "\ncaller     -\n"));
 }
 
 static void documents_its_json(void **state)
@@ -307,12 +346,7 @@ static void shows_json(void **state)
 
 static void play_rows(const struct fake *f, const struct guest_row *list, size_t n)
 {
-	struct call call;
-
-	fake_take(f, &call);
-	assert_int_equal(call.type, WIRE_PS);
-	send_rows(&call, list, n);
-	fake_drop(&call);
+	play_rows_of(f, NULL, list, n);
 }
 
 static void play_kill(const struct fake *f, const char *target)
@@ -336,12 +370,12 @@ static void kills(void **state)
 	play_kill(*state, "fedcba9876543210");
 	play_kill(*state, "job");
 	play_rows(*state, NULL, 0);
+	play_rows(*state, NULL, 0);
 	client_expect(&c, 0);
 	assert_string_equal(c.err_text, "");
 	client_start(&c, *state, &verb_kill, ARGS("--all"), NULL);
 	play_rows(*state, NULL, 0);
 	play_kill(*state, "");
-	play_rows(*state, NULL, 0);
 	client_expect(&c, 0);
 	assert_string_equal(c.err_text, "");
 }
@@ -363,10 +397,12 @@ static void waits_until_they_are_gone(void **state)
 	play_rows(*state, (struct guest_row[]){ newer, rows[1] }, 2);
 	client_expect(&c, 0);
 	client_start(&c, *state, &verb_kill, ARGS("--all"), NULL);
-	play_rows(*state, rows, 2);
+	play_rows_of(*state, "", rows, 2);
 	play_kill(*state, "");
-	play_rows(*state, rows + 1, 1);
-	play_rows(*state, &newer, 1);
+	play_rows_of(*state, rows[1].id, rows + 1, 1);
+	play_rows_of(*state, rows[1].id, NULL, 0);
+	play_rows_of(*state, "", (struct guest_row[]){ rows[0], newer }, 2);
+	play_rows_of(*state, rows[0].id, NULL, 0);
 	client_expect(&c, 0);
 }
 
@@ -433,6 +469,7 @@ int main(void)
 		FAKE_TEST(lists_guests),
 		FAKE_TEST(lists_warm_slots),
 		FAKE_TEST(lists_json),
+		FAKE_TEST(lists_what_has_no_caller),
 		FAKE_TEST(documents_its_json),
 		FAKE_TEST(never_takes_half_a_list_for_a_list),
 		FAKE_TEST(shows_what_is_known),
