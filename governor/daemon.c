@@ -125,15 +125,27 @@ static void look_later(struct daemon *d, uint64_t usec)
 	sd_event_source_set_enabled(d->quarantine, SD_EVENT_ONESHOT);
 }
 
-/* What is not clean now may be so later. */
+static void verify_all(struct daemon *d)
+{
+	struct error e = ERROR_NULL;
+
+	if (identity_verify(d->pool, uid_held, &e) < 0)
+		journal_error("the quarantine cannot be looked at: %s", e.text);
+	if (identity_n_quarantined(d->pool) > 0)
+		look_later(d, DIRTY_USEC);
+}
+
+/* What came back; if nothing did, what was not clean when it was looked at last. */
 static int on_quarantine(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct daemon *d = userdata;
 
 	(void)source;
 	(void)usec;
-	d->unverified = true;
-	daemon_verify_uids(d);
+	if (d->unverified)
+		daemon_verify_uids(d);
+	else
+		verify_all(d);
 	asks_admit_waiting(d);
 	return 0;
 }
@@ -149,13 +161,10 @@ void daemon_quarantine(struct daemon *d, uint32_t uid)
 
 void daemon_verify_uids(struct daemon *d)
 {
-	struct error e = ERROR_NULL;
-
 	if (!d->unverified)
 		return;
 	d->unverified = false;
-	if (identity_verify(d->pool, uid_held, &e) < 0)
-		journal_error("the quarantine cannot be looked at: %s", e.text);
+	identity_verify_returned(d->pool, uid_held);
 	if (identity_n_quarantined(d->pool) > 0)
 		look_later(d, DIRTY_USEC);
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "common/fd.h"
 
@@ -16,6 +17,7 @@ struct uid {
 	uint8_t state;
 	bool has_process, has_key; /* as of the last look */
 	bool named;		   /* held() was called for it */
+	bool returned;		   /* by a guest, since it was free */
 };
 
 /* A ring of the free uids, oldest first. */
@@ -80,6 +82,7 @@ int identity_lease(struct identity_pool *p, uint32_t *ret_uid, struct error *e)
 void identity_return(struct identity_pool *p, uint32_t uid)
 {
 	p->uids[uid - p->first_uid].state = UID_QUARANTINED;
+	p->uids[uid - p->first_uid].returned = true;
 	p->n_quarantined++;
 }
 
@@ -171,6 +174,14 @@ static int look_for_processes(struct identity_pool *p, struct error *e)
 	return 0;
 }
 
+/* As a real uid. Whatever else goes wrong does not say that there is none. */
+static bool has_process(uint32_t uid)
+{
+	errno = 0;
+	getpriority(PRIO_USER, uid);
+	return errno != ESRCH;
+}
+
 static void look_for_keys(struct identity_pool *p)
 {
 	_cleanup_(close_file) FILE *file = fopen("/proc/key-users", "re");
@@ -182,6 +193,7 @@ static void look_for_keys(struct identity_pool *p)
 static void set_free(struct identity_pool *p, uint32_t uid)
 {
 	p->uids[uid - p->first_uid].state = UID_FREE;
+	p->uids[uid - p->first_uid].returned = false;
 	p->ring[(p->head + p->n_free) % p->count] = uid;
 	p->n_free++;
 	p->n_quarantined--;
@@ -200,12 +212,29 @@ static void judge(struct identity_pool *p, uint32_t i, identity_held held)
 	}
 }
 
+static void forget_last_look(struct identity_pool *p)
+{
+	for (uint32_t i = 0; i < p->count; i++)
+		p->uids[i].has_process = p->uids[i].has_key = false;
+}
+
+void identity_verify_returned(struct identity_pool *p, identity_held held)
+{
+	forget_last_look(p);
+	look_for_keys(p);
+	for (uint32_t i = 0; i < p->count; i++) {
+		if (p->uids[i].state != UID_QUARANTINED || !p->uids[i].returned)
+			continue;
+		p->uids[i].has_process = has_process(p->first_uid + i);
+		judge(p, i, held);
+	}
+}
+
 int identity_verify(struct identity_pool *p, identity_held held, struct error *e)
 {
 	int r;
 
-	for (uint32_t i = 0; i < p->count; i++)
-		p->uids[i].has_process = p->uids[i].has_key = false;
+	forget_last_look(p);
 	r = look_for_processes(p, e);
 	if (r < 0)
 		return r;

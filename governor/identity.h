@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The pool of uids. A uid is leased to at most one guest. When nothing of the guest is left it goes
- * into quarantine; only identity_verify(), off the hot path, makes it free again, at the end of the
+ * into quarantine; only a look at it, off the hot path, makes it free again, at the end of the
  * queue, so that the longest unused is taken first. A uid that is not clean stays in quarantine.
  */
 #pragma once
@@ -30,9 +30,14 @@ uint32_t identity_n_quarantined(const struct identity_pool *p);
 /* Called once for every uid that newly turns out not to be clean. */
 typedef void (*identity_held)(uint32_t uid, const char *why);
 
-/* Frees what is clean of the quarantine: no process has the uid, no key belongs to it. One pass
- * over /proc for all. */
+/* Frees what is clean of the quarantine: no process has the uid in any way, no key belongs to it.
+ * One pass over /proc for all, which takes the longer the more processes there are. */
 int identity_verify(struct identity_pool *p, identity_held held, struct error *e);
+
+/* The same only for those that guests have returned, and without that pass: a guest's processes can
+ * change none of their uids (no capabilities, no_new_privs), so they have it as their real one,
+ * too, and of that the kernel knows at once (getpriority(2)). */
+void identity_verify_returned(struct identity_pool *p, identity_held held);
 
 /* ---- the pure parts ---- */
 

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "governor/identity.h"
@@ -189,6 +191,73 @@ static void holds_its_own_uid(void **state)
 	identity_pool_free(p);
 }
 
+/* A process that has @uid, until the test kills it; 0 without the right to make one. */
+static pid_t start_process(uint32_t uid)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (setresuid(uid, uid, uid) < 0)
+			_exit(1);
+		close(ready[0]);
+		if (write(ready[1], "", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1) {
+		waitpid(pid, NULL, 0);
+		pid = 0;
+	}
+	close(ready[0]);
+	return pid;
+}
+
+/* Also a zombie has it. */
+static void holds_a_returned_one_while_a_process_has_it(void **state)
+{
+	struct identity_pool *p = new_clean_pool();
+	uint32_t uid = lease(p);
+	pid_t pid = start_process(uid);
+
+	(void)state;
+	if (pid == 0)
+		skip();
+	identity_return(p, uid);
+	n_held = 0;
+	identity_verify_returned(p, note_held);
+	assert_int_equal(n_held, 1);
+	assert_int_equal(last_held, uid);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){}, WEXITED | WNOWAIT), 0);
+	identity_verify_returned(p, note_held);
+	assert_int_equal(identity_n_quarantined(p), 1);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	identity_verify_returned(p, note_held);
+	assert_int_equal(identity_n_quarantined(p), 0);
+	assert_int_equal(n_held, 1);
+	identity_pool_free(p);
+}
+
+/* What was there before the guests is looked for everywhere, not only as a real uid. */
+static void frees_only_what_guests_returned(void **state)
+{
+	struct identity_pool *p = new_pool(FIRST, COUNT);
+
+	(void)state;
+	identity_verify_returned(p, no_one_held);
+	assert_int_equal(identity_n_quarantined(p), COUNT);
+	verify(p);
+	identity_return(p, lease(p));
+	identity_verify_returned(p, no_one_held);
+	assert_int_equal(identity_n_free(p), COUNT);
+	identity_pool_free(p);
+}
+
 /* ---- the kernel's words ---- */
 
 #define FOUND_MAX 16
@@ -294,6 +363,8 @@ int main(void)
 		cmocka_unit_test(never_leases_a_uid_twice),
 		cmocka_unit_test(leaves_no_descriptor),
 		cmocka_unit_test(holds_its_own_uid),
+		cmocka_unit_test(holds_a_returned_one_while_a_process_has_it),
+		cmocka_unit_test(frees_only_what_guests_returned),
 		cmocka_unit_test(reads_all_four_uids),
 		cmocka_unit_test(reads_who_owns_keys),
 		cmocka_unit_test(finds_itself),
