@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The numbers that are no single run's: throughput, memory, wake-ups, commits."""
 import pathlib
+import select
 import socket
 import struct
 import subprocess
 import time
 
-from peers import Missing, groups_of, guest, quiet
+from peers import groups_of, guest, quiet
 
 GUESTS = 40
 BATCH = 10
@@ -72,17 +73,17 @@ def supervisors(daemon):
 
 def start_sleepers(n, *options):
     row = guest("sleeper", *options)
-    argv = row.argv[:-1] + ["/bin/sleep", "100000"]
+    argv = row.argv[:-1] + ["/bin/sh", "-c", "echo; exec sleep 100000"]
     return [subprocess.Popen(argv, user=row.user, extra_groups=groups_of(row.user), cwd="/",
-                             stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(n)]
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL) for _ in range(n)]
 
 
-def running():
-    """As far as the daemon says so; a machine that is busy starting guests may not answer."""
-    try:
-        return quiet("harpe-gov", "ps").count(" running ")
-    except Missing:
-        return 0
+def wait_for_word(sleeper, seconds=120):
+    """Says the guest itself: to ask the daemon would cost the machine what others are to have."""
+    if not select.select([sleeper.stdout], [], [], seconds)[0] or not sleeper.stdout.read(1):
+        raise RuntimeError("a sleeper does not start")
+    sleeper.stdout.close()
 
 
 def wait_for(condition, seconds, what):
@@ -96,8 +97,10 @@ def wait_for(condition, seconds, what):
 def fill(sleepers, n, *options):
     """A batch at a time, each when the one before runs."""
     while len(sleepers) < n:
-        sleepers += start_sleepers(min(BATCH, n - len(sleepers)), *options)
-        wait_for(lambda: running() == len(sleepers), 120, f"{len(sleepers)} guests run")
+        batch = start_sleepers(min(BATCH, n - len(sleepers)), *options)
+        sleepers += batch
+        for sleeper in batch:
+            wait_for_word(sleeper)
 
 
 def end_sleepers(sleepers):
