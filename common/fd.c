@@ -32,10 +32,14 @@ ssize_t read_file_at(int dirfd, const char *path, char *buf, size_t size)
 
 int read_number_at(int dirfd, const char *path, uint64_t *ret)
 {
+	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
 	char text[64];
-	ssize_t n = read_file_at(dirfd, path, text, sizeof(text));
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
-	return n < 0 ? (int)n : parse_u64_prefix(text, ret);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return parse_u64_prefix(text, ret);
 }
 
 int write_file_at(int dirfd, const char *path, const char *text)
