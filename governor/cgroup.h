@@ -5,9 +5,10 @@
  *	harpe-<id>.scope/	memory.max memory.swap.max cpu.max io.weight, set by systemd, so it
  *				shows them
  *	    sup/		the holder: keeps the scope until all counters were read
- *	    guest/		the guest; memory.oom.group, pids.max, io.max; killed with one
- *				write. memory.max, memory.swap.max and cpu.max as well where the
- *				scope was made before the request came, and that asks for less
+ *	    guest/		the guest; memory.oom.group, pids.max, io.max; killed at once
+ *
+ * A scope that was made before the request came (slots.h) may have more than that asks for: then
+ * guest/ has memory.max, memory.swap.max and cpu.max of its own as well.
  *
  * The scope is delegated, so everything below it is ours. cpu.max of the scope itself is systemd's,
  * with one exception: it is lifted while nothing of the guest runs (set-up) and for the kill, since

@@ -45,7 +45,7 @@ static const struct guest_row rows[] = {
 		.id = "00000000000000aa",
 		.state = GUEST_WARM,
 		.uid = 90001,
-		.caller_uid = NOBODYS,
+		.caller_uid = ROW_NO_CALLER,
 		.limits = { .value = { 64 << 20 } },
 		.profile = "drop",
 		.cgroup = "/sys/fs/cgroup/x/harpe-00000000000000aa.scope",
