@@ -11,6 +11,7 @@
 #include "governor/cgroup_limits.h"
 #include "governor/policy.h"
 #include "governor/runs.h"
+#include "governor/slots.h"
 
 /* ---- PAIR_HELLO ---- */
 
@@ -88,6 +89,8 @@ static void note_release(struct run *r, const struct pair_release *release)
 {
 	r->drops_before = FIREWALL_UNKNOWN;
 	firewall_uid_drops(r->d->firewall, r->uid, &r->drops_before, NULL);
+	if (r->served)
+		firewall_stray_drops(r->d->firewall, r->scope_id, &r->strays_before, NULL);
 	r->started_usec = clock_usec(CLOCK_REALTIME);
 	r->main_pid = release->main_pid;
 	r->in_force = release->in_force;
@@ -127,10 +130,13 @@ static void ask_end(struct run *r, const struct pair_ask *ask)
 	if (r->has_scope && !r->job && r->report.ended == ENDED_SIGNALED &&
 	    holder_is_dead(&r->holder))
 		r->report.ended = ENDED_KILLED;
-	holder_kill(&r->holder);
+	if (!slots_take_back(r))
+		holder_kill(&r->holder);
 	r->state = RUN_ENDING;
 	if (r->job && r->silent)
 		run_end_early(r);
+	else if (r->holder.pid == 0) /* the place has gone on */
+		run_finish(r);
 	else if (!r->has_scope || run_scope_is_gone(r))
 		run_finish(r);
 	else

@@ -90,10 +90,19 @@ static bool processes_known(const struct audit *a, struct finding *f)
 	return a->processes.r == 0;
 }
 
-static bool has_row(const struct rows *rows, const char *id)
+/* @id is the scope's: that of its first guest. */
+static bool is_scope_of(const struct guest_row *row, const char *id)
+{
+	char name[SCOPE_NAME_MAX + AUDIT_ID_MAX];
+
+	snprintf(name, sizeof(name), "harpe-%s.scope", id);
+	return strcmp(row_scope(row), name) == 0;
+}
+
+static bool has_scope(const struct rows *rows, const char *id)
 {
 	for (size_t i = 0; i < rows->n; i++)
-		if (strcmp(rows->row[i].id, id) == 0)
+		if (is_scope_of(&rows->row[i], id))
 			return true;
 	return false;
 }
@@ -160,7 +169,7 @@ static bool is_known(const struct audit *a, const struct audit_process *p)
 	char id[AUDIT_ID_MAX];
 
 	return is_pin(p) ||
-	       (scope_of(p->group, id) && (has_row(&a->before, id) || has_row(&a->after, id)));
+	       (scope_of(p->group, id) && (has_scope(&a->before, id) || has_scope(&a->after, id)));
 }
 
 static bool is_in_slice(const struct audit_process *p)
@@ -240,7 +249,7 @@ static bool is_of(const struct audit_process *p, const struct guest_row *row)
 {
 	char id[AUDIT_ID_MAX];
 
-	return audit_parse_group(p->group, id) && strcmp(id, row->id) == 0;
+	return audit_parse_group(p->group, id) && is_scope_of(row, id);
 }
 
 static bool has_other_uid(const struct audit_process *p, uint32_t uid)

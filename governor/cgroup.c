@@ -151,6 +151,21 @@ int cgroup_open(struct cgroup *cg, const char *scope_path, struct error *e)
 	return r == 0 ? check_thawed(cg, e) : r;
 }
 
+int cgroup_renew(struct cgroup *cg, const char *scope_path, uint64_t memory_max, struct error *e)
+{
+	uint64_t left;
+	int r = open_scope(cg, scope_path, e);
+
+	if (r < 0)
+		return r;
+	if (unlinkat(cg->scope_fd, "guest", AT_REMOVEDIR) < 0)
+		return error_errno(e, -EBUSY, "%s/guest: cannot be removed", cg->path);
+	r = read_number_at(cg->scope_fd, "memory.current", &left);
+	if (r < 0 || left > memory_max / 16)
+		return error_set(e, -EBUSY, "%s: memory of its last guest is left", cg->path);
+	return make_guest(cg, e);
+}
+
 static int set_number(const struct cgroup *cg, const char *file, uint64_t value, struct error *e)
 {
 	char text[32] = "max";
@@ -160,7 +175,7 @@ static int set_number(const struct cgroup *cg, const char *file, uint64_t value,
 	return write_in(cg, cg->guest_fd, file, text, e);
 }
 
-/* What is guest/'s in any case, and what is the scope's, where that has more. */
+/* What is guest/'s in any case, and what is the scope's, where that may have more. */
 static int set_numbers(const struct cgroup *cg, const struct limits *limits, struct error *e)
 {
 	static const struct {
@@ -177,7 +192,7 @@ static int set_numbers(const struct cgroup *cg, const struct limits *limits, str
 	for (size_t i = 0; i < ARRAY_SIZE(files) && r == 0; i++) {
 		uint64_t value = limits->value[files[i].limit];
 
-		if (!files[i].of_scope || value < cg->made->value[files[i].limit])
+		if (!files[i].of_scope || cg->made)
 			r = set_number(cg, files[i].file, value, e);
 	}
 	return r;
@@ -195,7 +210,7 @@ int cgroup_bound(struct cgroup *cg, const struct limits *limits, const struct li
 		r = cgroup_io_bound(cg->guest_fd, cg->path, limits, e);
 	if (r < 0)
 		return r;
-	if (cpu < made->value[LIMIT_CPU])
+	if (made)
 		cpu_max_text(cpu, cg->guest_cpu_max, sizeof(cg->guest_cpu_max));
 	r = (int)read_file_at(cg->scope_fd, "cpu.max", cg->cpu_max, sizeof(cg->cpu_max));
 	if (r < 0)

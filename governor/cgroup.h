@@ -7,7 +7,7 @@
  *	    sup/		the holder: keeps the scope until all counters were read
  *	    guest/		the guest; memory.oom.group, pids.max, io.max; killed at once
  *
- * A scope that was made before the request came (slots.h) may have more than that asks for: then
+ * A scope that was made before the request came (slots.h) may have more than that asks for: there
  * guest/ has memory.max, memory.swap.max and cpu.max of its own as well.
  *
  * The scope is delegated, so everything below it is ours. cpu.max of the scope itself is systemd's,
@@ -28,7 +28,8 @@ struct cgroup {
 	int scope_fd, guest_fd;	   /* O_PATH directories */
 	const char *path;	   /* of the scope; borrowed */
 	uint32_t untold;	   /* limits_untold(): what may be missing */
-	const struct limits *made; /* with which systemd made the scope; borrowed. NULL: as asked */
+	const struct limits *made; /* with which systemd made the scope; borrowed. NULL: as asked,
+				    * and guest/ has none of its own */
 	char cpu_max[64];	   /* of the scope, as systemd set it */
 	char guest_cpu_max[CPU_MAX_TEXT_MAX]; /* "" = none of its own */
 };
@@ -40,10 +41,14 @@ int cgroup_make(struct cgroup *cg, const char *scope_path, pid_t holder, struct 
 
 /* Opens what cgroup_make() made, in another process. -ESTALE when somebody froze it meanwhile. */
 int cgroup_open(struct cgroup *cg, const char *scope_path, struct error *e);
+
+/* Makes guest/ anew, with new counters, in a scope whose guest is gone. -EBUSY when something lives
+ * there, or more memory is still charged to the scope than a sixteenth of @memory_max. */
+int cgroup_renew(struct cgroup *cg, const char *scope_path, uint64_t memory_max, struct error *e);
 void cgroup_close(struct cgroup *cg);
 
-/* Writes what of @limits is guest/'s, and lifts cpu.max. @made, which is borrowed, is what the
- * scope was made with: not less of anything. */
+/* Writes what of @limits is guest/'s, and lifts cpu.max. @made, which is borrowed, is what a scope
+ * was made with that waited for its guest: not less of anything. Else NULL. */
 int cgroup_bound(struct cgroup *cg, const struct limits *limits, const struct limits *made,
 		 struct error *e);
 

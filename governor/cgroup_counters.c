@@ -2,6 +2,7 @@
 #include "governor/cgroup_counters.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 
 #include <stdio.h>
 
@@ -54,17 +55,6 @@ void cgroup_count_row(struct guest_row *row)
 	cgroup_cpu_usage(&cg, &row->cpu_usec);
 }
 
-/* Adds what the cgroup itself has counted in @file, without those below. */
-static void add_keyed(int dirfd, const char *file, const char *key, uint64_t *sum)
-{
-	char text[TEXT_MAX];
-	uint64_t n;
-
-	if (read_file_at(dirfd, file, text, sizeof(text)) < 0 || keyed_u64(text, key, &n) < 0)
-		return;
-	*sum = *sum == REPORT_UNKNOWN ? n : *sum + n;
-}
-
 static void cpu_counters(const struct cgroup *cg, struct report *report)
 {
 	char text[TEXT_MAX];
@@ -76,26 +66,26 @@ static void cpu_counters(const struct cgroup *cg, struct report *report)
 	report->cpu_system_usec = keyed_or_unknown(text, "system_usec");
 }
 
-/* What stood in the way: the scope's limits, or those of guest/ where it has some of its own. */
-static void limit_counters(const struct cgroup *cg, struct report *report)
+/* What stood in the way: the scope's limits, or guest/'s own, which are hit first. */
+static void limit_counters(const struct cgroup *cg, bool own_limits, struct report *report)
 {
-	const int dirs[] = { cg->scope_fd, cg->guest_fd };
+	int dir = own_limits ? cg->guest_fd : cg->scope_fd;
+	char text[TEXT_MAX];
 
-	report->throttled_usec = report->memory_limit_hits = REPORT_UNKNOWN;
-	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
-		add_keyed(dirs[i], "cpu.stat", "throttled_usec", &report->throttled_usec);
-		add_keyed(dirs[i], "memory.events.local", "oom", &report->memory_limit_hits);
-	}
+	if (read_file_at(dir, "cpu.stat", text, sizeof(text)) >= 0)
+		report->throttled_usec = keyed_or_unknown(text, "throttled_usec");
+	if (read_file_at(dir, "memory.events.local", text, sizeof(text)) >= 0)
+		report->memory_limit_hits = keyed_or_unknown(text, "oom");
 }
 
-void cgroup_counters(const struct cgroup *cg, struct report *report)
+static void all_counters(const struct cgroup *cg, bool own_limits, struct report *report)
 {
 	char text[TEXT_MAX];
 
 	if (cg->guest_fd < 0)
 		return;
 	cpu_counters(cg, report);
-	limit_counters(cg, report);
+	limit_counters(cg, own_limits, report);
 	report->memory_peak = number_or_unknown(cg->guest_fd, "memory.peak");
 	report->swap_peak = number_or_unknown(cg->guest_fd, "memory.swap.peak");
 	report->pids_peak = number_or_unknown(cg->guest_fd, "pids.peak");
@@ -106,14 +96,21 @@ void cgroup_counters(const struct cgroup *cg, struct report *report)
 	cgroup_io_bytes(cg->guest_fd, &report->io_read, &report->io_written);
 }
 
+void cgroup_counters(const struct cgroup *cg, struct report *report)
+{
+	all_counters(cg, cg->made != NULL, report);
+}
+
 void cgroup_counters_at(const char *scope_path, struct report *report)
 {
 	_cleanup_(cgroup_close) struct cgroup cg = CGROUP_NULL;
+	uint64_t max = LIMIT_INFINITY;
 
 	cg.scope_fd = open(scope_path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (cg.scope_fd >= 0)
 		cg.guest_fd = openat(cg.scope_fd, "guest", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	cgroup_counters(&cg, report);
+	read_number_at(cg.guest_fd, "memory.max", &max);
+	all_counters(&cg, max != LIMIT_INFINITY, report);
 }
 
 static void keep_largest(uint64_t *largest, uint64_t value)

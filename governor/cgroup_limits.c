@@ -108,15 +108,17 @@ static int verify_limit(const struct cgroup *cg, const struct in_force *f, bool 
 	return 0;
 }
 
-/* On the scope, and on guest/ as well where the scope was made with more. */
+/* On the scope, and on guest/ as well where that has its own: of all but io.weight, which bounds
+ * nothing. */
 static int verify_scopes(const struct cgroup *cg, const struct in_force *f, uint64_t *in_force,
 			 struct error *e)
 {
-	uint64_t made = cg->made ? cg->made->value[f->limit] : *in_force;
+	uint64_t made;
 	int r;
 
-	if (made == *in_force)
+	if (!cg->made || !f->bounds_below)
 		return verify_limit(cg, f, false, in_force, e);
+	made = cg->made->value[f->limit];
 	r = verify_limit(cg, f, false, &made, e);
 	return r < 0 ? r : verify_limit(cg, f, true, in_force, e);
 }

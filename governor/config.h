@@ -53,6 +53,7 @@ struct access {
 struct config {
 	uint32_t first_uid, uid_count;	/* [pool] */
 	uint32_t warm;			/* [pool]: slots, see slots.h */
+	uint32_t recycle;		/* [pool]: their scopes serve several guests: 0 or 1 */
 	uint64_t pool_memory;		/* [pool]: sum of the memory limits of all live guests */
 	struct limits defaults;		/* [defaults]: for what a run does not name */
 	char net[PROFILE_NAME_MAX + 1]; /* [defaults]: the network profile */

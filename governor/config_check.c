@@ -99,6 +99,11 @@ static int check_pool(const struct config *c, struct error *e)
 		return error_set(e, -EINVAL,
 				 "[pool]: first-uid %u and count %u pass the last uid %u",
 				 c->first_uid, c->uid_count, UID_CEILING);
+	if (c->recycle && c->warm == 0)
+		return error_set(
+			e, -EINVAL,
+			"[pool]: recycle needs slots that it serves: set warm to 1 or more, or "
+			"recycle to no");
 	if (c->warm >= c->uid_count)
 		return error_set(e, -EINVAL,
 				 "[pool]: warm %u is not below count %u, and a slot has a uid; "

@@ -33,6 +33,8 @@
 		.offset = offsetof(struct access, member), .named_only = true                      \
 	}
 
+static const char *const no_yes[] = { "no", "yes", NULL };
+
 static const struct key pool_keys[] = {
 	{ .name = "first-uid",
 	  .kind = KEY_NUMBER,
@@ -50,6 +52,10 @@ static const struct key pool_keys[] = {
 	  .offset = offsetof(struct config, warm),
 	  .min = 0,
 	  .max = WARM_MAX },
+	{ .name = "recycle",
+	  .kind = KEY_CHOICE,
+	  .offset = offsetof(struct config, recycle),
+	  .choices = no_yes },
 };
 static const struct key default_keys[] = {
 	LIMIT_KEYS(struct config, defaults),
@@ -80,7 +86,6 @@ static const struct key access_keys[] = {
 static const char *const denials[] = {
 	[FIREWALL_DROP] = "drop", [FIREWALL_REJECT] = "reject", NULL
 };
-static const char *const no_yes[] = { "no", "yes", NULL };
 
 static const struct key profile_keys[] = {
 	{ .name = "allow", .kind = KEY_ALLOW, .offset = 0 },

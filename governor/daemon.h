@@ -60,7 +60,8 @@ struct daemon {
 	struct run *runs; /* oldest first */
 	uint32_t n_runs;
 	uint64_t last_serial;
-	bool unverified; /* a uid came back since the last look */
+	uint32_t slot_epoch; /* counts the changes of what slots are made with */
+	bool unverified;     /* a uid came back since the last look */
 	bool stopping;
 };
 

@@ -101,6 +101,8 @@ void guest_end(struct guest *g, struct error *e)
 	if (r->guest_ran)
 		r->wall_usec = g->wall_usec;
 	cgroup_counters(&g->cgroup, r);
+	if (g->grant.was_warm) /* another guest may come */
+		cgroup_throttle(&g->cgroup, NULL);
 	network_unroutable(&g->network, &r->unroutable);
 	r->ended = ended == ENDED_EXITED ? why_it_ended(r, e) : ended;
 	memcpy(r->error, e->text, sizeof(r->error));

@@ -205,7 +205,9 @@ static int enter_scope(struct guest *g, struct error *e)
 		r = cgroup_open(&g->cgroup, grant->scope, e);
 	else
 		r = cgroup_make(&g->cgroup, grant->scope, grant->holder, e);
-	return r < 0 ? r : cgroup_bound(&g->cgroup, &grant->limits, &grant->made, e);
+	return r < 0 ? r
+		     : cgroup_bound(&g->cgroup, &grant->limits,
+				    grant->was_warm ? &grant->made : NULL, e);
 }
 
 int guest_set_up(struct guest *g, struct error *e)

@@ -8,15 +8,23 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-int place_name(struct run *r, struct error *e)
+int place_id(struct run *r, struct error *e)
 {
 	uint64_t random;
 
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return error_errno(e, -errno, "no random number");
 	snprintf(r->id, sizeof(r->id), "%016" PRIx64, random);
-	snprintf(r->scope, sizeof(r->scope), "harpe-%s.scope", r->id);
 	return 0;
+}
+
+int place_name(struct run *r, struct error *e)
+{
+	int ret = place_id(r, e);
+
+	if (ret == 0)
+		snprintf(r->scope, sizeof(r->scope), "harpe-%s.scope", r->id);
+	return ret;
 }
 
 int place_in(struct run *r, const struct profile_slice *slice, struct error *e)
@@ -78,6 +86,21 @@ bool place_is_there(const struct run *r)
 	struct stat st;
 
 	return stat(r->path, &st) == 0 && st.st_ino == r->scope_id && !holder_is_dead(&r->holder);
+}
+
+void place_move(struct run *from, struct run *to)
+{
+	memcpy(to->scope, from->scope, sizeof(to->scope));
+	memcpy(to->path, from->path, sizeof(to->path));
+	to->slice = from->slice;
+	to->scope_id = from->scope_id;
+	to->made = from->made;
+	to->born_usec = from->born_usec;
+	to->served = from->served;
+	to->epoch = from->epoch;
+	to->holder = from->holder;
+	from->holder = (struct holder){ 0 };
+	to->has_scope = true;
 }
 
 void place_leave(struct run *r)

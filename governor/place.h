@@ -4,7 +4,10 @@
 
 #include "governor/run.h"
 
-/* An id for @r, and the name of its scope. */
+/* An id for @r. */
+int place_id(struct run *r, struct error *e);
+
+/* The same, and the scope is called after it. */
 int place_name(struct run *r, struct error *e);
 
 /* Settles in which slice that will be. */
@@ -19,6 +22,9 @@ int place_check(struct run *r, struct error *e);
 
 /* Is it still there, some time later? */
 bool place_is_there(const struct run *r);
+
+/* Hands @from's place over to @to, which has none: all but the uid and the id. */
+void place_move(struct run *from, struct run *to);
 
 /* Systemd has answered when nobody wanted the scope any more. */
 void place_leave(struct run *r);

@@ -50,19 +50,23 @@ struct run {
 	uint64_t scope_id;	  /* its cgroup id */
 	uint32_t uid;
 	struct holder holder;
-	int netns;	/* made for the guest, or -1 */
-	bool has_scope; /* and the lease of uid with it */
-	bool was_warm;	/* it was a slot's */
-	bool job;	/* systemd has not answered yet */
-	bool silent;	/* nor will it soon */
-	bool late;	/* the supervisor was told that its time is over: a second one is left */
-	bool killed;	/* the supervisor is, by us: what it had still to say does not count */
+	int netns;	    /* made for the guest, or -1 */
+	bool has_scope;	    /* and the lease of uid with it */
+	bool was_warm;	    /* it was a slot's */
+	bool served;	    /* and a guest has been in it */
+	uint64_t born_usec; /* when it was asked for, CLOCK_MONOTONIC */
+	uint32_t epoch;	    /* daemon->slot_epoch then */
+	bool job;	    /* systemd has not answered yet */
+	bool silent;	    /* nor will it soon */
+	bool late;   /* the supervisor was told that its time is over: a second one is left */
+	bool killed; /* the supervisor is, by us: what it had still to say does not count */
 
 	/* from PAIR_RELEASE on */
 	pid_t main_pid;
 	struct limits in_force;
 	uint64_t started_usec;
 	uint64_t drops_before;		  /* what the uid had when the run began */
+	uint64_t strays_before;		  /* the same of the scope */
 	uint64_t drops_kept, strays_kept; /* of this run, from before the table was replaced */
 
 	/* from PAIR_END on */

@@ -176,8 +176,8 @@ static void count_drops(const struct run *r, uint64_t *ret_uid, uint64_t *ret_sl
 	firewall_stray_drops(r->d->firewall, r->scope_id, &strays, NULL);
 	if (now != FIREWALL_UNKNOWN && now >= r->drops_before) /* else unknown, or made anew */
 		*ret_uid = r->drops_kept + now - r->drops_before;
-	if (strays != FIREWALL_UNKNOWN)
-		*ret_slice = r->strays_kept + strays;
+	if (strays != FIREWALL_UNKNOWN && strays >= r->strays_before)
+		*ret_slice = r->strays_kept + strays - r->strays_before;
 }
 
 void runs_keep_drops(struct daemon *d)
@@ -186,7 +186,7 @@ void runs_keep_drops(struct daemon *d)
 		if (!r->has_scope)
 			continue;
 		count_drops(r, &r->drops_kept, &r->strays_kept);
-		r->drops_before = 0;
+		r->drops_before = r->strays_before = 0;
 	}
 }
 

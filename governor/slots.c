@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/fd.h"
 #include "governor/cgroup.h"
 #include "governor/journal.h"
@@ -43,7 +44,8 @@ static int prepare_place(const struct run *r, int *ret_netns, struct error *e)
 
 	limits_clear(&unasked);
 	cg.untold = limits_untold(&unasked, &r->made);
-	ret = cgroup_make(&cg, r->path, r->holder.pid, e);
+	ret = r->served ? cgroup_renew(&cg, r->path, r->made.value[LIMIT_MEMORY], e)
+			: cgroup_make(&cg, r->path, r->holder.pid, e);
 	if (ret < 0 || !r->slice->own_network)
 		return ret;
 	*ret_netns = network_make(e);
@@ -71,6 +73,13 @@ static void fail(struct run *r, const struct error *e)
 	run_lose(r);
 }
 
+static uint64_t rest_of_life(const struct run *r)
+{
+	uint64_t age = clock_usec(CLOCK_MONOTONIC) - r->born_usec;
+
+	return age < LIFE_USEC ? LIFE_USEC - age : 0;
+}
+
 static int on_warm(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
 	struct run *r = userdata;
@@ -85,8 +94,22 @@ static int on_warm(sd_event_source *source, int fd, uint32_t revents, void *user
 	if (ask.error.text[0] || r->late)
 		return 0;
 	r->state = RUN_WARM;
-	run_set_timer(r, LIFE_USEC);
+	run_set_timer(r, rest_of_life(r));
 	return 0;
+}
+
+static void prepare_slot(struct run *r)
+{
+	struct error e = ERROR_NULL;
+	int ret = run_fork(r, prepare, on_warm);
+
+	if (ret < 0) {
+		error_errno(&e, ret, "no process to prepare it");
+		fail(r, &e);
+		return;
+	}
+	r->state = RUN_PREPARING;
+	run_set_timer(r, SETUP_USEC);
 }
 
 static void on_started(void *userdata, int ret, const struct error *error)
@@ -103,17 +126,10 @@ static void on_started(void *userdata, int ret, const struct error *error)
 	}
 	if (ret == 0)
 		ret = place_check(r, &e);
-	if (ret == 0) {
-		ret = run_fork(r, prepare, on_warm);
-		if (ret < 0)
-			error_errno(&e, ret, "no process to prepare it");
-	}
-	if (ret < 0) {
+	if (ret == 0)
+		prepare_slot(r);
+	else
 		fail(r, &e);
-		return;
-	}
-	r->state = RUN_PREPARING;
-	run_set_timer(r, SETUP_USEC);
 }
 
 /* The limits and the profile of a run that asks for nothing. */
@@ -139,16 +155,27 @@ static int settle(struct run *r, struct error *e)
 	return ret;
 }
 
-static int make(struct daemon *d)
+/* Nothing runs there: there is nothing to tell of it. */
+static struct run *new_slot(struct daemon *d)
 {
 	struct run *r = run_new(d);
+
+	if (r)
+		r->slot = r->journaled = true;
+	return r;
+}
+
+static int make(struct daemon *d)
+{
+	struct run *r = new_slot(d);
 	struct error e = ERROR_NULL;
 	char description[64];
 	int ret;
 
 	if (!r)
 		return -ENOMEM;
-	r->slot = r->journaled = true; /* nothing runs there: there is nothing to tell */
+	r->born_usec = clock_usec(CLOCK_MONOTONIC);
+	r->epoch = d->slot_epoch;
 	ret = settle(r, &e);
 	snprintf(description, sizeof(description), "Guest %s, warm at first", r->id);
 	if (ret == 0)
@@ -207,6 +234,7 @@ void slots_need(struct daemon *d)
 
 void slots_drop(struct daemon *d)
 {
+	d->slot_epoch++; /* those that have a guest now do not come back */
 	for (struct run *r = d->runs; r; r = r->next)
 		if (r->slot && r->state < RUN_ENDING)
 			expire(r);
@@ -249,19 +277,16 @@ bool slots_fit(const struct limits *made, const struct limits *limits)
 	return fits_time(made->value[LIMIT_TIME], limits->value[LIMIT_TIME]);
 }
 
-static void move_place(struct run *from, struct run *to)
+/* The run is known by the slot's id from now on. */
+static void give(struct run *slot, struct run *r)
 {
-	memcpy(to->id, from->id, sizeof(to->id));
-	memcpy(to->scope, from->scope, sizeof(to->scope));
-	memcpy(to->path, from->path, sizeof(to->path));
-	to->scope_id = from->scope_id;
-	to->uid = from->uid;
-	to->holder = from->holder;
-	to->netns = TAKE_FD(from->netns);
-	to->made = from->made;
-	to->has_scope = to->was_warm = true;
-	from->holder = (struct holder){ 0 };
-	from->has_scope = false;
+	memcpy(r->id, slot->id, sizeof(r->id));
+	r->uid = slot->uid;
+	r->netns = TAKE_FD(slot->netns);
+	place_move(slot, r);
+	r->was_warm = true;
+	slot->has_scope = false;
+	run_free(slot);
 }
 
 bool slots_take(struct run *r)
@@ -273,9 +298,43 @@ bool slots_take(struct run *r)
 			expire(s);
 			continue;
 		}
-		move_place(s, r);
-		run_free(s);
+		give(s, r);
 		return true;
 	}
 	return false;
+}
+
+/* ---- taking one back ---- */
+
+/* Its guest ran, nothing is wrong with it, and there is room for it. */
+static bool is_wanted(const struct run *r)
+{
+	const struct daemon *d = r->d;
+	uint64_t now = clock_usec(CLOCK_MONOTONIC);
+
+	return d->config->recycle && !d->stopping && r->was_warm && r->has_scope && !r->job &&
+	       r->started_usec > 0 && r->report.ended != ENDED_UNKILLABLE &&
+	       r->epoch == d->slot_epoch && now - r->born_usec < LIFE_USEC &&
+	       count(d) < d->config->warm && place_is_there(r);
+}
+
+bool slots_take_back(struct run *r)
+{
+	struct run *slot = is_wanted(r) ? new_slot(r->d) : NULL;
+	struct error e = ERROR_NULL;
+	int ret;
+
+	if (!slot)
+		return false;
+	ret = place_id(slot, &e);
+	if (ret == 0)
+		ret = identity_lease(r->d->pool, &slot->uid, &e);
+	if (ret < 0) {
+		run_free(slot);
+		return false;
+	}
+	place_move(r, slot);
+	slot->served = true;
+	prepare_slot(slot);
+	return true;
 }

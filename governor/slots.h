@@ -3,7 +3,7 @@
  * Warm slots: places that are made before anybody asks for them, each a uid, a scope with its
  * cgroups, and a network namespace, for a guest with the default limits and profile. A run that one
  * fits takes it over, and then everything is as for any other: all limits and rules are read back
- * before the guest is released. No guest ever ran in a slot, so there is nothing to be cleaned.
+ * before the guest is released. Unless [pool] recycle is on no guest ever ran in a slot.
  */
 #pragma once
 
@@ -11,6 +11,11 @@
 
 /* Gives @r, of which the limits and the slice are settled, the place of a slot that fits. */
 bool slots_take(struct run *r);
+
+/* The guest of @r is gone. With [pool] recycle its scope and holder become a slot again, with a new
+ * guest/, a new network namespace, another uid and another id; @r keeps its own uid. False: they go
+ * the way of all others. */
+bool slots_take_back(struct run *r);
 
 /* A moment later: makes as many as the configuration wants. Nothing wakes up to do so but a run,
  * the start and a reload. */

@@ -371,7 +371,7 @@ static void gives_guest_less_than_the_scope(void **state)
 	assert_mentions(e.text, "/guest/cpu.max", ": cannot write \"25000 100000\"", "");
 }
 
-/* What the scope bounds already is not written again: these files are not even there. */
+/* What the scope was made for is not written again: these files are not even there. */
 static void gives_guest_nothing_of_its_own(void **state)
 {
 	struct tree *t = *state;
@@ -380,7 +380,7 @@ static void gives_guest_nothing_of_its_own(void **state)
 
 	limits.value[LIMIT_PIDS] = 7;
 	put(t->scope, "guest/pids.max", "");
-	bound(t, &limits);
+	assert_int_equal(cgroup_bound(&t->cg, &limits, NULL, &e), 0);
 	assert_content(t->scope, "guest/pids.max", "7");
 	assert_string_equal(t->cg.guest_cpu_max, "");
 	assert_int_equal(cgroup_throttle(&t->cg, &e), 0);
@@ -406,6 +406,7 @@ static void names_what_cannot_be_bounded(void **state)
 		assert_int_equal(cgroup_bound(&t->cg, &limits, &made_with, &e), -ENOENT);
 		assert_mentions(e.text, cases[i].file, ": cannot write \"0\"", "");
 		assert_content(t->scope, "cpu.max", "50000 100000"); /* nothing was lifted */
+		put(t->scope, cases[i].file + 1, "");
 	}
 	put(t->scope, "guest/pids.max", NULL);
 	assert_int_equal(cgroup_bound(&t->cg, &made_with, &made_with, &e), -ENOENT);
@@ -593,29 +594,62 @@ static void counts(void **state)
 	assert_int_equal(usec, 300);
 }
 
-/* What stood in the way may be of either: the one that bounds less is never met. */
-static void counts_scope_and_guest_together(void **state)
+/* What stood in the way: guest/'s own limits, where it has some, since others count for the scope.
+ */
+static void counts_where_the_limits_stand(void **state)
 {
 	struct tree *t = *state;
 	struct report r;
 
 	put(t->scope, "cpu.stat", "usage_usec 9\nthrottled_usec 70\n");
 	put(t->scope, "memory.events.local", "max 9\noom 2\n");
+	put(t->scope, "guest/cpu.stat", "usage_usec 300\nthrottled_usec 7\n");
+	put(t->scope, "guest/memory.events.local", "max 9\noom 3\n");
 	report_clear(&r);
 	cgroup_counters(&t->cg, &r);
 	assert_true(r.throttled_usec == 70 && r.memory_limit_hits == 2);
-	put(t->scope, "guest/cpu.stat", "usage_usec 300\nthrottled_usec 7\n");
-	put(t->scope, "guest/memory.events.local", "max 9\noom 3\n");
-	cgroup_counters(&t->cg, &r); /* anew each time */
-	assert_true(r.throttled_usec == 77 && r.memory_limit_hits == 5);
-	put(t->scope, "cpu.stat", NULL);
-	put(t->scope, "memory.events.local", "oom x\n");
+	t->cg.made = &made_with;
 	cgroup_counters(&t->cg, &r);
 	assert_true(r.throttled_usec == 7 && r.memory_limit_hits == 3);
-	put(t->scope, "guest/cpu.stat", NULL);
-	put(t->scope, "guest/memory.events.local", NULL);
-	cgroup_counters(&t->cg, &r);
-	assert_true(r.throttled_usec == REPORT_UNKNOWN && r.memory_limit_hits == REPORT_UNKNOWN);
+	put(t->scope, "guest/memory.max", "max\n");
+	cgroup_counters_at(t->scope, &r);
+	assert_true(r.throttled_usec == 70 && r.memory_limit_hits == 2);
+	put(t->scope, "guest/memory.max", "4096\n");
+	cgroup_counters_at(t->scope, &r);
+	assert_true(r.throttled_usec == 7 && r.memory_limit_hits == 3);
+}
+
+/* A scope that served a guest: rmdir(2) fails as long as something is in there. */
+static void does_not_renew_what_is_not_empty(void **state)
+{
+	struct tree *t = *state;
+	struct cgroup cg = CGROUP_NULL;
+	struct error e = ERROR_NULL;
+
+	assert_int_equal(cgroup_renew(&cg, t->scope, 64 * MIB, &e), -EBUSY);
+	assert_mentions(e.text, t->scope, "/guest: cannot be removed", "");
+	cgroup_close(&cg);
+}
+
+static void does_not_renew_what_is_still_charged(void **state)
+{
+	static const char *const left[] = { "4194305\n", "max\n", "x\n", NULL };
+	struct tree *t = *state;
+
+	put(t->scope, "guest/pids.max", NULL);
+	put(t->scope, "guest/memory.oom.group", NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(left); i++) {
+		struct cgroup cg = CGROUP_NULL;
+		struct error e = ERROR_NULL;
+		char guest[120];
+
+		snprintf(guest, sizeof(guest), "%s/guest", t->scope);
+		put(t->scope, "memory.current", left[i]);
+		assert_int_equal(cgroup_renew(&cg, t->scope, 64 * MIB, &e), -EBUSY);
+		assert_mentions(e.text, t->scope, ": memory of its last guest is left", "");
+		cgroup_close(&cg);
+		assert_int_equal(mkdir(guest, 0700), 0);
+	}
 }
 
 /* Of a scope of somebody else's, or one that is gone. */
@@ -815,7 +849,9 @@ int main(void)
 		tree_test(lifts_both_for_the_kill),
 		tree_test(opens_what_was_made),
 		tree_test(counts),
-		tree_test(counts_scope_and_guest_together),
+		tree_test(counts_where_the_limits_stand),
+		tree_test(does_not_renew_what_is_not_empty),
+		tree_test(does_not_renew_what_is_still_charged),
 		tree_test(counts_elsewhere),
 		tree_test(keeps_the_largest_of_each),
 		tree_test(knows_what_it_does_not_know),

@@ -879,7 +879,8 @@ static void shows_the_defaults(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		assert_mentions(text, "\n", keys[i].name, " = ");
 	assert_mentions(text, "; built in\n", "net", " = isolated\n");
-	assert_int_equal(count_of(text, "; built in\n"), ARRAY_SIZE(keys) + 1);
+	assert_mentions(text, "; built in\n", "recycle", " = no\n");
+	assert_int_equal(count_of(text, "; built in\n"), ARRAY_SIZE(keys) + 2);
 	assert_int_equal(count_of(text, "\n["), 3);
 	assert_ptr_equal(strstr(text, "[pool]\n; built in\nfirst-uid = 90000\n"), text);
 }
