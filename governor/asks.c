@@ -125,22 +125,24 @@ static void take_report(struct run *r, const struct report *report)
 
 static void ask_end(struct run *r, const struct pair_ask *ask)
 {
+	struct run *slot;
+
 	take_report(r, &ask->report);
 	/* A holder that died by itself did so because the whole scope was stopped. */
 	if (r->has_scope && !r->job && r->report.ended == ENDED_SIGNALED &&
 	    holder_is_dead(&r->holder))
 		r->report.ended = ENDED_KILLED;
-	if (!slots_take_back(r))
-		holder_kill(&r->holder);
+	slot = slots_take_back(r);
+	holder_kill(&r->holder);
 	r->state = RUN_ENDING;
 	if (r->job && r->silent)
 		run_end_early(r);
-	else if (r->holder.pid == 0) /* the place has gone on */
-		run_finish(r);
-	else if (!r->has_scope || run_scope_is_gone(r))
+	else if (!r->has_scope || slot || run_scope_is_gone(r))
 		run_finish(r);
 	else
 		run_set_timer(r, SCOPE_USEC);
+	if (slot)
+		slots_prepare(slot); /* nobody waits for that */
 }
 
 /* ---- all of them ---- */

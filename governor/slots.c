@@ -98,7 +98,7 @@ static int on_warm(sd_event_source *source, int fd, uint32_t revents, void *user
 	return 0;
 }
 
-static void prepare_slot(struct run *r)
+void slots_prepare(struct run *r)
 {
 	struct error e = ERROR_NULL;
 	int ret = run_fork(r, prepare, on_warm);
@@ -127,7 +127,7 @@ static void on_started(void *userdata, int ret, const struct error *error)
 	if (ret == 0)
 		ret = place_check(r, &e);
 	if (ret == 0)
-		prepare_slot(r);
+		slots_prepare(r);
 	else
 		fail(r, &e);
 }
@@ -318,23 +318,23 @@ static bool is_wanted(const struct run *r)
 	       count(d) < d->config->warm && place_is_there(r);
 }
 
-bool slots_take_back(struct run *r)
+struct run *slots_take_back(struct run *r)
 {
 	struct run *slot = is_wanted(r) ? new_slot(r->d) : NULL;
 	struct error e = ERROR_NULL;
 	int ret;
 
 	if (!slot)
-		return false;
+		return NULL;
 	ret = place_id(slot, &e);
 	if (ret == 0)
 		ret = identity_lease(r->d->pool, &slot->uid, &e);
 	if (ret < 0) {
 		run_free(slot);
-		return false;
+		return NULL;
 	}
 	place_move(r, slot);
 	slot->served = true;
-	prepare_slot(slot);
-	return true;
+	slot->state = RUN_STARTING;
+	return slot;
 }

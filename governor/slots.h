@@ -12,10 +12,12 @@
 /* Gives @r, of which the limits and the slice are settled, the place of a slot that fits. */
 bool slots_take(struct run *r);
 
-/* The guest of @r is gone. With [pool] recycle its scope and holder become a slot again, with a new
- * guest/, a new network namespace, another uid and another id; @r keeps its own uid. False: they go
- * the way of all others. */
-bool slots_take_back(struct run *r);
+/* The guest of @r is gone. With [pool] recycle its scope and holder become a slot again, with
+ * another uid and another id; @r keeps its own uid. NULL: they go the way of all others. */
+struct run *slots_take_back(struct run *r);
+
+/* Makes guest/ and the network namespace of a slot that has a scope: then it is ready. */
+void slots_prepare(struct run *slot);
 
 /* A moment later: makes as many as the configuration wants. Nothing wakes up to do so but a run,
  * the start and a reload. */
