@@ -189,12 +189,19 @@ static int make(struct daemon *d)
 
 /* ---- how many there are ---- */
 
+/* Will its scope be a slot again? */
+static bool comes_back(const struct run *r)
+{
+	return r->d->config->recycle && r->was_warm && r->has_scope && r->state < RUN_ENDING &&
+	       r->epoch == r->d->slot_epoch;
+}
+
 static uint32_t count(const struct daemon *d)
 {
 	uint32_t n = 0;
 
 	for (const struct run *r = d->runs; r; r = r->next)
-		n += r->slot && r->state < RUN_ENDING && !r->late;
+		n += (r->slot && r->state < RUN_ENDING && !r->late) || comes_back(r);
 	return n;
 }
 
@@ -312,10 +319,9 @@ static bool is_wanted(const struct run *r)
 	const struct daemon *d = r->d;
 	uint64_t now = clock_usec(CLOCK_MONOTONIC);
 
-	return d->config->recycle && !d->stopping && r->was_warm && r->has_scope && !r->job &&
-	       r->started_usec > 0 && r->report.ended != ENDED_UNKILLABLE &&
-	       r->epoch == d->slot_epoch && now - r->born_usec < LIFE_USEC &&
-	       count(d) < d->config->warm && place_is_there(r);
+	return comes_back(r) && !d->stopping && r->started_usec > 0 &&
+	       r->report.ended != ENDED_UNKILLABLE && now - r->born_usec < LIFE_USEC &&
+	       count(d) <= d->config->warm && place_is_there(r);
 }
 
 struct run *slots_take_back(struct run *r)
