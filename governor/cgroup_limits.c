@@ -85,6 +85,19 @@ static int refuse_limit(const struct cgroup *cg, const struct in_force *f, const
 			 below, f->file, have, want);
 }
 
+/* A run that asks for what this kernel has not hears of it here where the scope was made before. */
+static int refuse_unreadable(const struct cgroup *cg, const struct in_force *f, const char *below,
+			     int r, struct error *e)
+{
+	if (r != -ENOENT)
+		return error_errno(e, r, "%s%s/%s: cannot be read back", cg->path, below, f->file);
+	return error_set(e, r,
+			 "%s%s/%s: cannot be read back: %s, as when the %.*s controller is not "
+			 "available in the slices above: look for DisableControllers= there",
+			 cg->path, below, f->file, strerror(-r), (int)strcspn(f->file, "."),
+			 f->file);
+}
+
 /* Compares one limit with what is to be in force, which becomes what is: LIMIT_UNSET when this
  * kernel has no such thing and nobody needs it. */
 static int verify_limit(const struct cgroup *cg, const struct in_force *f, bool on_guest,
@@ -99,7 +112,7 @@ static int verify_limit(const struct cgroup *cg, const struct in_force *f, bool 
 		return 0;
 	}
 	if (r < 0)
-		return error_errno(e, r, "%s%s/%s: cannot be read back", cg->path, below, f->file);
+		return refuse_unreadable(cg, f, below, r, e);
 	if (f->limit == LIMIT_CPU)
 		want = cpu_as_written(want, on_guest ? cg->guest_cpu_max : cg->cpu_max);
 	if (have != want)

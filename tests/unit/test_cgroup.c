@@ -308,7 +308,8 @@ static void may_lack_a_weight(void **state)
 	assert_int_equal(verified(t, &asked).value[LIMIT_MEMORY], 64 * MIB);
 	t->cg.untold &= ~(1u << LIMIT_IO_WEIGHT);
 	assert_stale(t, &asked, -ENOENT, "io.weight",
-		     "cannot be read back: No such file or directory");
+		     "cannot be read back: No such file or directory, as when the io controller is "
+		     "not available");
 	t->cg.untold = 0; /* whoever forgets to say so gets no guest */
 	assert_stale(t, &asked, -ENOENT, "io.weight", "cannot be read back");
 }
