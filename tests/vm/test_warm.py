@@ -69,6 +69,12 @@ def guest_in_slot(*args, n=1, command=("sleep", "600")):
             p.communicate()
 
 
+def held_by_daemon():
+    pid = daemon_pid()
+    tasks = len(read(pathlib.Path("/sys/fs/cgroup/system.slice/harpe-gov.service/cgroup.procs")).split())
+    return len(os.listdir(f"/proc/{pid}/fd")), tasks
+
+
 # ---- a slot is taken ----
 
 
@@ -405,7 +411,9 @@ def test_last_uid():
 def test_reload():
     """Other defaults: slots are made anew with them. With 0 all go."""
     with warm(2):
+        run("--", "true")
         before = wait_slots(2)
+        held = held_by_daemon()
         with configured("[defaults]\nmemory = 100M\ncpu = 40%\npids = 9\n"):
             wait_until(lambda: len(slots()) == 2 and not ids(slots()) & ids(before), 20, "new slots")
             for row in slots():
@@ -432,6 +440,7 @@ def test_reload():
             expect_equal(slots(), [])
             lib.warm_slots = before
         wait_slots(2)
+        wait_until(lambda: held_by_daemon() == held, 5, f"{held} where {held_by_daemon()} is")
 
 
 def test_reload_is_refused():
@@ -528,12 +537,6 @@ def test_stopped_while_made():
 
 
 # ---- many ----
-
-
-def held_by_daemon():
-    pid = daemon_pid()
-    tasks = len(read(pathlib.Path("/sys/fs/cgroup/system.slice/harpe-gov.service/cgroup.procs")).split())
-    return len(os.listdir(f"/proc/{pid}/fd")), tasks
 
 
 def test_thirty():
