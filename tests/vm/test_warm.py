@@ -262,6 +262,13 @@ def test_scope_raised_under_less():
         changed("cpu.max", "max", "cpu.max: is max where 1000000 was set", args=less)
 
 
+def test_guest_lowered():
+    """A limit on guest/ that nobody asked for: the report would not be true."""
+    with warm(1):
+        changed("guest/memory.max", str(64 * MIB), f"guest/memory.max: is {64 * MIB} where")
+        changed("guest/cpu.max", "1000 100000", "guest/cpu.max: is 10000 where")
+
+
 def test_guest_group_off():
     """memory.oom.group of guest/ switched off."""
     with warm(1):
