@@ -17,6 +17,7 @@ from test_audit import assert_healthy, audit, of
 from test_cases_memory import slice_allows
 
 MIB = 1 << 20
+UNTIL_TOLD = ("sh", "-c", "id -u; cat")  # by the end of its standard input
 
 
 def ids(rows):
@@ -385,8 +386,8 @@ def test_small_pool():
         wait_until(slots, 20, "a slot")
         for _ in range(2):
             with agent_directory() as d:
-                processes = [start_run("--name", f"g{i}", "--wait=30s", "--", "sh", "-c",
-                                       "id -u; sleep 3", cwd=d) for i in range(3)]
+                processes = [start_run("--name", f"g{i}", "--wait=30s", "--", *UNTIL_TOLD, cwd=d,
+                                       stdin=subprocess.PIPE) for i in range(3)]
                 wait_until(lambda: sum(r["state"] == "running" for r in ps()) == 3, 30, "3 guests")
                 results = [Result(p) for p in processes]
             uids = sorted(int(r.stdout) for r in results)
@@ -570,8 +571,8 @@ def test_eight_at_once():
         before = held_by_daemon()
         for _ in range(2):
             with agent_directory() as d:
-                processes = [start_run("--report", f"{d}/{i}", "--", "sh", "-c", "id -u; sleep 4", cwd=d)
-                             for i in range(8)]
+                processes = [start_run("--report", f"{d}/{i}", "--", *UNTIL_TOLD, cwd=d,
+                                       stdin=subprocess.PIPE) for i in range(8)]
                 wait_until(lambda: sum(r["state"] == "running" for r in ps()) == 8, 60, "8 guests")
                 results = [Result(p, f"{d}/{i}") for i, p in enumerate(processes)]
             for r in results:
