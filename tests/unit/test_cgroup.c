@@ -480,33 +480,6 @@ static void finds_what_was_changed_meanwhile(void **state)
 	}
 }
 
-/* Less than was asked for is not as asked either; of a new one nobody looks there. */
-static void finds_limits_of_a_guest_that_waited(void **state)
-{
-	static const struct {
-		const char *path, *none, *text, *what;
-	} cases[] = {
-		{ "guest/memory.max", "max\n", "4096\n", "is 4096 where" },
-		{ "guest/memory.swap.max", "max\n", "0\n", "is 0 where" },
-		{ "guest/cpu.max", "max 100000\n", "1000 100000\n", "is 10000 where" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct tree *t = make_bounded(state, &made_with);
-
-		put(t->scope, cases[i].path, cases[i].text);
-		verified(t, &made_with);
-		t->cg.waited = true;
-		for (size_t j = 0; j < ARRAY_SIZE(cases); j++)
-			put(t->scope, cases[j].path, cases[j].none);
-		verified(t, &made_with);
-		put(t->scope, cases[i].path, cases[i].text);
-		assert_stale(t, &made_with, -ESTALE, cases[i].path, cases[i].what);
-		put(t->scope, cases[i].path, NULL);
-		assert_stale(t, &made_with, -ENOENT, cases[i].path, "cannot be read back");
-	}
-}
-
 static int recheck(const struct tree *t, const struct limits *own, struct error *e)
 {
 	return cgroup_recheck(t->scope, own, own, e);
@@ -873,7 +846,6 @@ int main(void)
 		tree_test(names_what_cannot_be_bounded),
 		tree_test(finds_both_in_force),
 		tree_test(finds_what_was_changed_meanwhile),
-		tree_test(finds_limits_of_a_guest_that_waited),
 		tree_test(rechecks_both),
 		tree_test(lifts_both_for_the_kill),
 		tree_test(opens_what_was_made),
