@@ -1146,7 +1146,8 @@ static void documents_every_key(void **state)
 	assert_mentions(page, "*ro*=_", "", "");
 	assert_mentions(page, "*hide*=_", "", "");
 	assert_mentions(page, "*net*=_", "", "");
-	assert_int_equal(count_of(page, "*=_"), ARRAY_SIZE(keys) - LIMIT_COUNT + 11);
+	assert_mentions(page, "*recycle*=_", "", "");
+	assert_int_equal(count_of(page, "*=_"), ARRAY_SIZE(keys) - LIMIT_COUNT + 12);
 }
 
 #define file_test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
