@@ -142,7 +142,7 @@ def make_wheel(path):
 def pip():
     with tempfile.TemporaryDirectory() as path:
         make_wheel(path)
-        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-index",
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps",
                         "--find-links", path, "--target", f"{path}/to", "tiny"], check=True)
         subprocess.run([sys.executable, "-c", "import tiny; assert tiny.answer == 42"],
                        env={"PYTHONPATH": f"{path}/to"}, check=True)
