@@ -10,12 +10,12 @@
 #include "common/fd.h"
 #include "governor/cgroup_counters.h"
 
-#define FIRST_USEC   10000u
+#define FIRST_USEC   20000u
 #define LONGEST_USEC (USEC_PER_SEC / 2)
 
 static int arm(const struct sampler *s)
 {
-	uint64_t wait = (clock_usec(CLOCK_MONOTONIC) - s->started_usec) / 4;
+	uint64_t wait = (clock_usec(CLOCK_MONOTONIC) - s->started_usec) / 3;
 	struct itimerspec t = { 0 };
 
 	wait = wait < FIRST_USEC ? FIRST_USEC : wait > LONGEST_USEC ? LONGEST_USEC : wait;
