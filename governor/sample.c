@@ -11,7 +11,7 @@
 #include "governor/cgroup_counters.h"
 
 #define FIRST_USEC   20000u
-#define LONGEST_USEC (USEC_PER_SEC / 2)
+#define LONGEST_USEC (60 * USEC_PER_SEC)
 
 static int arm(const struct sampler *s)
 {
@@ -19,7 +19,8 @@ static int arm(const struct sampler *s)
 	struct itimerspec t = { 0 };
 
 	wait = wait < FIRST_USEC ? FIRST_USEC : wait > LONGEST_USEC ? LONGEST_USEC : wait;
-	t.it_value.tv_nsec = (long)wait * 1000;
+	t.it_value.tv_sec = (time_t)(wait / USEC_PER_SEC);
+	t.it_value.tv_nsec = (long)(wait % USEC_PER_SEC) * 1000;
 	return timerfd_settime(s->timer, 0, &t, NULL) < 0 ? -errno : 0;
 }
 
