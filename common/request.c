@@ -46,6 +46,7 @@ const struct wire_field request_fields[] = {
 	REQUEST(18, WIRE_STRING, net),
 	REQUEST(19, WIRE_U32, with_parent),
 	REQUEST(20, WIRE_U64, tmp_bytes),
+	REQUEST(21, WIRE_U32, brief),
 	VIEW_ITEM(0),
 	VIEW_ITEM(1),
 	VIEW_ITEM(2),

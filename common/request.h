@@ -76,6 +76,8 @@ struct request {
 	uint32_t with_parent; /* 0 or 1: a pidfd came along */
 	uint64_t tmp_bytes;   /* of each private directory; LIMIT_UNSET: as memory */
 	struct view_item view[VIEW_ITEMS_MAX]; /* those that are not VIEW_NONE first */
+	/* WIRE_PS */
+	uint32_t brief; /* 1: of the counters only memory_bytes, the others cost more */
 	/* WIRE_PS, WIRE_KILL */
 	char target[GUEST_NAME_MAX + 1]; /* id or name; "" = all of the caller's guests */
 };

@@ -39,7 +39,7 @@ int cgroup_cpu_usage(const struct cgroup *cg, uint64_t *ret_usec)
 }
 
 /* Before guest/ is there, and when it is gone, nothing is known. */
-void cgroup_count_row(struct guest_row *row)
+void cgroup_count_row(struct guest_row *row, bool brief)
 {
 	char path[PATH_TEXT_MAX + 8];
 	_cleanup_(cgroup_close) struct cgroup cg = CGROUP_NULL;
@@ -50,6 +50,8 @@ void cgroup_count_row(struct guest_row *row)
 	if (!row->cgroup[0] || cg.guest_fd < 0)
 		return;
 	read_number_at(cg.guest_fd, "memory.current", &row->memory_bytes);
+	if (brief)
+		return;
 	read_number_at(cg.guest_fd, "memory.peak", &row->memory_peak);
 	read_number_at(cg.guest_fd, "pids.current", &row->pids);
 	cgroup_cpu_usage(&cg, &row->cpu_usec);

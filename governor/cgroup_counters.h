@@ -2,6 +2,8 @@
 /* What the kernel has counted of a guest. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "common/report.h"
 #include "common/request.h"
 #include "governor/cgroup.h"
@@ -18,8 +20,9 @@ void cgroup_counters(const struct cgroup *cg, struct report *report);
 /* The same of a scope that somebody else made, before it is killed. */
 void cgroup_counters_at(const char *scope_path, struct report *report);
 
-/* Fills in the counters of the guest in @row->cgroup; UINT64_MAX where there is nothing to read. */
-void cgroup_count_row(struct guest_row *row);
+/* Fills in the counters of the guest in @row->cgroup, @brief: only memory_bytes; UINT64_MAX for the
+ * others and where there is nothing to read. */
+void cgroup_count_row(struct guest_row *row, bool brief);
 
 /* Looks at what the memory is made of now, and keeps the largest of each (memory.stat): anonymous
  * memory, files in memory (tmpfs, shared memory), and the rest of the page cache, which the kernel

@@ -70,17 +70,14 @@ static int take_message(struct rows *rows, int sock, struct error *e)
 	return r < 0 ? r : 1;
 }
 
-static int ask(const char *socket, const char *target, struct rows *rows, struct error *e)
+static int ask(const char *socket, const struct request *q, struct rows *rows, struct error *e)
 {
 	_cleanup_close_ int sock = connect_daemon(socket, e);
-	struct request q;
 	int r;
 
 	if (sock < 0)
 		return sock;
-	request_clear(&q);
-	strcpy(q.target, target);
-	r = send_request(sock, WIRE_PS, &q, NULL, 0, e);
+	r = send_request(sock, WIRE_PS, q, NULL, 0, e);
 	if (r < 0)
 		return r;
 	do
@@ -89,19 +86,41 @@ static int ask(const char *socket, const char *target, struct rows *rows, struct
 	return r;
 }
 
-int rows_ask(const char *socket, const char *target, struct rows *ret, struct error *e)
+/* All or nothing. */
+static int ask_whole(const char *socket, const struct request *q, struct rows *ret, struct error *e)
 {
 	struct rows rows = ROWS_NULL;
-	int r = 0;
+	int r = ask(socket, q, &rows, e);
 
-	if (!target || name_valid(target))
-		r = ask(socket, target ? target : "", &rows, e);
 	if (r < 0) {
 		rows_free(&rows);
 		return r;
 	}
 	*ret = rows;
 	return 0;
+}
+
+int rows_ask(const char *socket, const char *target, struct rows *ret, struct error *e)
+{
+	struct request q;
+
+	request_clear(&q);
+	if (target && !name_valid(target)) {
+		*ret = ROWS_NULL;
+		return 0;
+	}
+	if (target)
+		strcpy(q.target, target);
+	return ask_whole(socket, &q, ret, e);
+}
+
+int rows_ask_brief(const char *socket, struct rows *ret, struct error *e)
+{
+	struct request q;
+
+	request_clear(&q);
+	q.brief = 1;
+	return ask_whole(socket, &q, ret, e);
 }
 
 /* ---- choosing ---- */

@@ -127,7 +127,6 @@ static int next_row(struct pair_ask *ask, uint64_t n, struct pair_reply *reply, 
 	if (r < 0 || reply->verb != PAIR_OK)
 		return r;
 	ask->next.cursor = reply->next.cursor;
-	cgroup_count_row(&reply->next.row);
 	return 1;
 }
 
@@ -140,6 +139,7 @@ static int serve_ps(struct call *c, struct error *e)
 
 	memcpy(ask.next.target, c->request.target, sizeof(ask.next.target));
 	while ((r = next_row(&ask, count, &reply, e)) > 0) {
+		cgroup_count_row(&reply.next.row, c->request.brief);
 		answer(WIRE_GUEST, guest_row_fields, guest_row_n_fields, &reply.next.row);
 		count++;
 	}

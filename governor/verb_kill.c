@@ -92,7 +92,7 @@ static void keep_those_in(struct rows *doomed, const struct rows *there)
 static int look_for_all(const char *socket, struct rows *doomed, struct error *e)
 {
 	_cleanup_(rows_free) struct rows there = ROWS_NULL;
-	int r = rows_ask(socket, NULL, &there, e);
+	int r = rows_ask_brief(socket, &there, e);
 
 	if (r == 0)
 		keep_those_in(doomed, &there);
@@ -164,7 +164,8 @@ static int kill_main(const char *socket, const char *const values[], char **targ
 		complain("kill needs either names and ids of guests, or --all");
 		return verb_kill.usage_status;
 	}
-	r = rows_ask(socket, targets[0] && !targets[1] ? targets[0] : NULL, &rows, &e);
+	r = targets[0] && !targets[1] ? rows_ask(socket, targets[0], &rows, &e)
+				      : rows_ask_brief(socket, &rows, &e);
 	if (r == 0) {
 		rows_drop_warm(&rows);
 		missing = rows_complain_of_none(&rows, targets);

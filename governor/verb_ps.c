@@ -135,7 +135,7 @@ static int ps_main(const char *socket, const char *const values[], char **operan
 		complain("ps takes no arguments: see harpe-gov ps --help");
 		return verb_ps.usage_status;
 	}
-	r = rows_ask(socket, NULL, &rows, &e);
+	r = values[PS_JSON] ? rows_ask(socket, NULL, &rows, &e) : rows_ask_brief(socket, &rows, &e);
 	if (r == 0) {
 		r = values[PS_JSON] ? rows_print_json(&rows) : print_table(&rows);
 		if (r < 0)

@@ -91,6 +91,7 @@ static void play(const struct fake *f, struct client *c, const struct verb *verb
 	client_start(c, f, verb, args, NULL);
 	fake_take(f, &call);
 	assert_int_equal(call.type, WIRE_PS);
+	assert_int_equal(call.request.brief, verb == &verb_ps && !args[0]); /* the table */
 	send_rows(&call, rows, n);
 	client_expect(c, status);
 	fake_drop(&call);

@@ -135,7 +135,7 @@ static void hello(struct stage *s)
 
 /* ---- the client ---- */
 
-static void send_request_of(struct stage *s, enum wire_type type, const char *target)
+static void send_request(struct stage *s, enum wire_type type, const char *target, uint32_t brief)
 {
 	WIRE_BUFFER(buf);
 	struct request q;
@@ -143,8 +143,14 @@ static void send_request_of(struct stage *s, enum wire_type type, const char *ta
 
 	request_clear(&q);
 	strcpy(q.target, target);
+	q.brief = brief;
 	n = wire_encode(type, request_fields, request_n_fields, &q, buf, sizeof(buf));
 	assert_int_equal(wire_send(s->client, buf, (size_t)n, NULL, 0), 0);
+}
+
+static void send_request_of(struct stage *s, enum wire_type type, const char *target)
+{
+	send_request(s, type, target, 0);
 }
 
 static int receive_type(struct stage *s, void *buf, size_t *ret_len)
@@ -295,12 +301,12 @@ static void remove_counters(const struct stage *s)
 	}
 }
 
-static void ask_two_rows(struct stage *s, struct guest_row rows[2])
+static void ask_two_rows(struct stage *s, uint32_t brief, struct guest_row rows[2])
 {
 	struct pair_reply without = { .verb = PAIR_OK, .to = PAIR_NEXT, .next.cursor = 2 };
 	struct pair_ask ask;
 
-	send_request_of(s, WIRE_PS, "");
+	send_request(s, WIRE_PS, "", brief);
 	hello(s);
 	take_ask(s, PAIR_NEXT, &ask);
 	reply_row(s, 1);
@@ -317,7 +323,7 @@ static void reads_the_counters_itself(void **state)
 	struct guest_row rows[2];
 
 	make_counters(s);
-	ask_two_rows(s, rows);
+	ask_two_rows(s, 0, rows);
 	remove_counters(s);
 	assert_int_equal(rows[0].memory_bytes, 4096);
 	assert_int_equal(rows[0].memory_peak, UINT64_MAX);
@@ -327,6 +333,19 @@ static void reads_the_counters_itself(void **state)
 	assert_int_equal(rows[1].memory_peak, UINT64_MAX);
 	assert_int_equal(rows[1].pids, UINT64_MAX);
 	assert_int_equal(rows[1].cpu_usec, UINT64_MAX);
+}
+
+static void reads_no_more_than_wanted(void **state)
+{
+	struct stage *s = *state;
+	struct guest_row rows[2];
+
+	make_counters(s);
+	ask_two_rows(s, 1, rows);
+	remove_counters(s);
+	assert_int_equal(rows[0].memory_bytes, 4096);
+	assert_int_equal(rows[0].pids, UINT64_MAX);
+	assert_int_equal(rows[0].cpu_usec, UINT64_MAX);
 }
 
 #define STAGE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -339,6 +358,7 @@ int main(void)
 		STAGE_TEST(waits_for_no_request_for_ever),
 		STAGE_TEST(ends_when_nobody_reads),
 		STAGE_TEST(reads_the_counters_itself),
+		STAGE_TEST(reads_no_more_than_wanted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
