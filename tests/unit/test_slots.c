@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which guests may be in a scope that was made before they were asked for. */
+/* Which guests may be in a scope that was made before they were asked for, and whether it is there.
+ */
 #include "tests/unit/test.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "governor/place.h"
 #include "governor/slots.h"
 
 #define MIB  (UINT64_C(1) << 20)
@@ -121,6 +126,34 @@ static void fits_as_a_whole(void **state)
 	assert_false(slots_fit(&made, &limits));
 }
 
+/* The same directory as before, with its holder in it. */
+static void sees_that_a_place_is_gone(void **state)
+{
+	struct run r = { .path = "/tmp/harpe-gov-test-slots-XXXXXX" };
+	struct stat st;
+
+	(void)state;
+	assert_non_null(mkdtemp(r.path));
+	assert_int_equal(stat(r.path, &st), 0);
+	r.scope_id = st.st_ino;
+	assert_int_equal(holder_start(&r.holder), 0);
+	assert_true(place_is_there(&r));
+	r.scope_id++;
+	assert_false(place_is_there(&r));
+	r.scope_id--;
+	assert_int_equal(rmdir(r.path), 0);
+	assert_false(place_is_there(&r));
+	assert_int_equal(mkdir(r.path, 0700), 0);
+	assert_int_equal(stat(r.path, &st), 0);
+	r.scope_id = st.st_ino;
+	holder_kill(&r.holder);
+	for (int tries = 0; tries < 5000 && !holder_is_dead(&r.holder); tries++)
+		usleep(1000);
+	assert_false(place_is_there(&r));
+	holder_stop(&r.holder);
+	assert_int_equal(rmdir(r.path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +164,7 @@ int main(void)
 		cmocka_unit_test(fits_anything_of_guests_own),
 		cmocka_unit_test(fits_runs_that_systemd_does_not_cut_off),
 		cmocka_unit_test(fits_as_a_whole),
+		cmocka_unit_test(sees_that_a_place_is_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
