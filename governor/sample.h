@@ -4,9 +4,10 @@
  * to nothing when it dies, and no kernel keeps a peak of it.
  *
  * It is looked at often in the beginning and then ever more seldom, so that a guest of any age was
- * seen in the last quarter of its life, or minute; and, once between two such looks, when the memory
- * limit is hit. What comes and goes in between is not seen. A look is dear (the kernel sums up all
- * that changed in any cgroup), and a thousand guests that sleep have to cost next to nothing.
+ * seen in the last quarter of its life, or minute; and, once between two such looks, when the
+ * memory limit is hit. What comes and goes in between is not seen. A look is dear (the kernel sums
+ * up all that changed in any cgroup), and a thousand guests that sleep have to cost next to
+ * nothing.
  */
 #pragma once
 
