@@ -189,11 +189,12 @@ static int make(struct daemon *d)
 
 /* ---- how many there are ---- */
 
-/* Will its scope be a slot again? */
+/* Will its scope be a slot again? One that is too old is no longer counted: who stays for long
+ * would keep others from having slots. */
 static bool comes_back(const struct run *r)
 {
 	return r->d->config->recycle && r->was_warm && r->has_scope && r->state < RUN_ENDING &&
-	       r->epoch == r->d->slot_epoch;
+	       r->epoch == r->d->slot_epoch && rest_of_life(r) > 0;
 }
 
 static uint32_t count(const struct daemon *d)
@@ -317,11 +318,10 @@ bool slots_take(struct run *r)
 static bool is_wanted(const struct run *r)
 {
 	const struct daemon *d = r->d;
-	uint64_t now = clock_usec(CLOCK_MONOTONIC);
 
 	return comes_back(r) && !d->stopping && r->started_usec > 0 &&
-	       r->report.ended != ENDED_UNKILLABLE && now - r->born_usec < LIFE_USEC &&
-	       count(d) <= d->config->warm && place_is_there(r);
+	       r->report.ended != ENDED_UNKILLABLE && count(d) <= d->config->warm &&
+	       place_is_there(r);
 }
 
 struct run *slots_take_back(struct run *r)
