@@ -151,19 +151,30 @@ int cgroup_open(struct cgroup *cg, const char *scope_path, struct error *e)
 	return r == 0 ? check_thawed(cg, e) : r;
 }
 
-int cgroup_renew(struct cgroup *cg, const char *scope_path, uint64_t memory_max, struct error *e)
+/* Without swap there is no such file, and nothing in it. */
+static int check_left(const struct cgroup *cg, const struct limits *made, struct error *e)
 {
-	uint64_t left;
+	uint64_t memory, swap = 0;
+	int r = read_number_at(cg->scope_fd, "memory.swap.current", &swap);
+
+	if (r == 0 || r == -ENOENT)
+		r = read_number_at(cg->scope_fd, "memory.current", &memory);
+	if (r < 0 || memory > made->value[LIMIT_MEMORY] / 16 || swap > made->value[LIMIT_SWAP] / 16)
+		return error_set(e, -EBUSY, "%s: memory of its last guest is left", cg->path);
+	return 0;
+}
+
+int cgroup_renew(struct cgroup *cg, const char *scope_path, const struct limits *made,
+		 struct error *e)
+{
 	int r = open_scope(cg, scope_path, e);
 
 	if (r < 0)
 		return r;
 	if (unlinkat(cg->scope_fd, "guest", AT_REMOVEDIR) < 0)
 		return error_errno(e, -EBUSY, "%s/guest: cannot be removed", cg->path);
-	r = read_number_at(cg->scope_fd, "memory.current", &left);
-	if (r < 0 || left > memory_max / 16)
-		return error_set(e, -EBUSY, "%s: memory of its last guest is left", cg->path);
-	return make_guest(cg, e);
+	r = check_left(cg, made, e);
+	return r < 0 ? r : make_guest(cg, e);
 }
 
 static int set_number(const struct cgroup *cg, const char *file, uint64_t value, struct error *e)

@@ -43,8 +43,10 @@ int cgroup_make(struct cgroup *cg, const char *scope_path, pid_t holder, struct 
 int cgroup_open(struct cgroup *cg, const char *scope_path, struct error *e);
 
 /* Makes guest/ anew, with new counters, in a scope whose guest is gone. -EBUSY when something lives
- * there, or more memory is still charged to the scope than a sixteenth of @memory_max. */
-int cgroup_renew(struct cgroup *cg, const char *scope_path, uint64_t memory_max, struct error *e);
+ * there, or more memory or swap is still charged to the scope, which was made with @made, than a
+ * sixteenth of its limit. */
+int cgroup_renew(struct cgroup *cg, const char *scope_path, const struct limits *made,
+		 struct error *e);
 void cgroup_close(struct cgroup *cg);
 
 /* Writes what of @limits is guest/'s, and lifts cpu.max. @made, which is borrowed, is what a scope

@@ -44,7 +44,7 @@ static int prepare_place(const struct run *r, int *ret_netns, struct error *e)
 
 	limits_clear(&unasked);
 	cg.untold = limits_untold(&unasked, &r->made);
-	ret = r->served ? cgroup_renew(&cg, r->path, r->made.value[LIMIT_MEMORY], e)
+	ret = r->served ? cgroup_renew(&cg, r->path, &r->made, e)
 			: cgroup_make(&cg, r->path, r->holder.pid, e);
 	if (ret < 0 || !r->slice->own_network)
 		return ret;

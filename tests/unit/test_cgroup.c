@@ -627,14 +627,19 @@ static void does_not_renew_what_is_not_empty(void **state)
 	struct cgroup cg = CGROUP_NULL;
 	struct error e = ERROR_NULL;
 
-	assert_int_equal(cgroup_renew(&cg, t->scope, 64 * MIB, &e), -EBUSY);
+	assert_int_equal(cgroup_renew(&cg, t->scope, &asked, &e), -EBUSY);
 	assert_mentions(e.text, t->scope, "/guest: cannot be removed", "");
 	cgroup_close(&cg);
 }
 
 static void does_not_renew_what_is_still_charged(void **state)
 {
-	static const char *const left[] = { "4194305\n", "max\n", "x\n", NULL };
+	static const struct {
+		const char *memory, *swap;
+	} left[] = {
+		{ "4194305\n", "0\n" }, { "max\n", "0\n" },  { "x\n", "0\n" },
+		{ "4096\n", "1\n" },	{ "4096\n", "x\n" }, { NULL, "0\n" },
+	};
 	struct tree *t = *state;
 
 	put(t->scope, "guest/pids.max", NULL);
@@ -645,8 +650,9 @@ static void does_not_renew_what_is_still_charged(void **state)
 		char guest[120];
 
 		snprintf(guest, sizeof(guest), "%s/guest", t->scope);
-		put(t->scope, "memory.current", left[i]);
-		assert_int_equal(cgroup_renew(&cg, t->scope, 64 * MIB, &e), -EBUSY);
+		put(t->scope, "memory.current", left[i].memory);
+		put(t->scope, "memory.swap.current", left[i].swap);
+		assert_int_equal(cgroup_renew(&cg, t->scope, &asked, &e), -EBUSY);
 		assert_mentions(e.text, t->scope, ": memory of its last guest is left", "");
 		cgroup_close(&cg);
 		assert_int_equal(mkdir(guest, 0700), 0);
