@@ -82,7 +82,7 @@ struct run *run_new(struct daemon *d);
 
 /* Forks the process that does its work: @child gets the other end of the pair, and when it returns
  * the process ends. @on_record is called for what comes from there, its last word before its end.
- * On failure there may be a process, but nobody listens to it. */
+ * On failure there is no process. */
 int run_fork(struct run *r, void (*child)(struct run *r, int pair),
 	     sd_event_io_handler_t on_record);
 

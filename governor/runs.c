@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/fd.h"
@@ -422,9 +423,22 @@ static void supervise(struct run *r, int pair)
 	supervisor_main(r->d->listen_fd, pair, &means);
 }
 
+/* Nobody would learn of its end. */
+static void unfork(struct run *r)
+{
+	r->io = sd_event_source_disable_unref(r->io);
+	r->child = sd_event_source_disable_unref(r->child);
+	close_fd(&r->pair);
+	r->pair = -1;
+	kill(r->supervisor, SIGKILL);
+	while (waitpid(r->supervisor, NULL, 0) < 0 && errno == EINTR)
+		;
+	r->supervisor = 0;
+}
+
 int run_fork(struct run *r, void (*child)(struct run *r, int pair), sd_event_io_handler_t on_record)
 {
-	int ends[2];
+	int ends[2], ret;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
@@ -435,12 +449,16 @@ int run_fork(struct run *r, void (*child)(struct run *r, int pair), sd_event_io_
 	}
 	close(ends[1]);
 	if (r->supervisor < 0) {
+		ret = -errno;
 		r->supervisor = 0;
 		close(ends[0]);
-		return -errno;
+		return ret;
 	}
 	r->pair = ends[0];
-	return watch(r, on_record);
+	ret = watch(r, on_record);
+	if (ret < 0)
+		unfork(r);
+	return ret;
 }
 
 struct run *run_new(struct daemon *d)
@@ -474,10 +492,8 @@ int runs_accept(struct daemon *d)
 	struct run *r = run_new(d);
 	int ret = r ? run_fork(r, supervise, on_ask) : -ENOMEM;
 
-	if (ret < 0 && r) {
-		kill_supervisor(r);
+	if (ret < 0 && r)
 		run_free(r);
-	}
 	/* One at a time: until the supervisor has accepted, the connection is still there to see.
 	 */
 	sd_event_source_set_enabled(d->listener, SD_EVENT_OFF);

@@ -5,7 +5,9 @@
  */
 #include "tests/unit/test.h"
 
+#include <errno.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "governor/asks.h"
@@ -176,6 +178,28 @@ static void lists_some_at_a_time(void **state)
 	assert_int_equal(reply.verb, PAIR_NONE);
 }
 
+static void leave(struct run *r, int pair)
+{
+	(void)r;
+	(void)pair;
+}
+
+/* A process whose end nobody would learn of is not left. */
+static void leaves_no_process_that_it_cannot_watch(void **state)
+{
+	struct house *h = *state;
+	struct run r = { .d = &h->daemon, .pair = -1 };
+	sd_event *event = h->daemon.event;
+
+	h->daemon.event = NULL;
+	assert_true(run_fork(&r, leave, NULL) < 0);
+	h->daemon.event = event;
+	assert_int_equal(r.supervisor, 0);
+	assert_int_equal(r.pair, -1);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	assert_int_equal(errno, ECHILD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +209,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(takes_the_default_of_now, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lists_some_at_a_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(leaves_no_process_that_it_cannot_watch, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
