@@ -13,6 +13,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/state.h"
 #include "common/text.h"
@@ -129,22 +130,23 @@ static void verify_all(struct daemon *d)
 {
 	struct error e = ERROR_NULL;
 
+	d->looked_usec = clock_usec(CLOCK_MONOTONIC);
 	if (identity_verify(d->pool, uid_held, &e) < 0)
 		journal_error("the quarantine cannot be looked at: %s", e.text);
 	if (identity_n_quarantined(d->pool) > 0)
 		look_later(d, DIRTY_USEC);
 }
 
-/* What came back; if nothing did, what was not clean when it was looked at last. */
+/* What came back; and now and then, however much does, all that was not clean. */
 static int on_quarantine(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct daemon *d = userdata;
 
 	(void)source;
 	(void)usec;
-	if (d->unverified)
-		daemon_verify_uids(d);
-	else
+	daemon_verify_uids(d);
+	if (identity_n_quarantined(d->pool) > 0 &&
+	    clock_usec(CLOCK_MONOTONIC) - d->looked_usec >= DIRTY_USEC)
 		verify_all(d);
 	asks_admit_waiting(d);
 	return 0;

@@ -60,8 +60,9 @@ struct daemon {
 	struct run *runs; /* oldest first */
 	uint32_t n_runs;
 	uint64_t last_serial;
-	uint32_t slot_epoch; /* counts the changes of what slots are made with */
-	bool unverified;     /* a uid came back since the last look */
+	uint32_t slot_epoch;  /* counts the changes of what slots are made with */
+	bool unverified;      /* a uid came back since the last look */
+	uint64_t looked_usec; /* when all of the quarantine was looked at, CLOCK_MONOTONIC */
 	bool stopping;
 };
 
