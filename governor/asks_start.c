@@ -88,16 +88,24 @@ static void on_scope_started(void *userdata, int ret, const struct error *error)
 	run_refuse(r, PAIR_START, &e);
 }
 
+/* Not off the hot path, but better than none: what came back, else that of a slot. */
+static void find_uid(struct daemon *d)
+{
+	if (identity_n_free(d->pool) == 0)
+		daemon_verify_uids(d);
+	if (identity_n_free(d->pool) > 0)
+		return;
+	slots_yield(d);
+	daemon_verify_uids(d);
+}
+
 /* A uid and a scope of its own for @r, which has an id. */
 static int make_place(struct run *r, struct error *e)
 {
 	char description[64];
 	int ret;
 
-	if (identity_n_free(r->d->pool) == 0) {
-		slots_yield(r->d);
-		daemon_verify_uids(r->d); /* not off the hot path, but better than none */
-	}
+	find_uid(r->d);
 	r->made = r->limits;
 	snprintf(description, sizeof(description), "Guest %s of uid %u", r->id, r->caller.uid);
 	ret = place_take(r, description, on_scope_started, e);
