@@ -73,6 +73,7 @@ const struct wire_field report_fields[] = {
 	FIELD(40, WIRE_U64, io_read),
 	FIELD(41, WIRE_U64, io_written),
 	FIELD(42, WIRE_U64, unroutable),
+	FIELD(43, WIRE_STRING, scope),
 	WIRE_ORIGINS(128, struct report, origins),
 };
 const size_t report_n_fields = ARRAY_SIZE(report_fields);
@@ -132,16 +133,6 @@ static json_t *member_ran(const struct report *r, size_t offset)
 {
 	(void)offset;
 	return r->guest_ran > 1 ? json_null() : json_boolean(r->guest_ran);
-}
-
-static json_t *member_scope(const struct report *r, size_t offset)
-{
-	char scope[RUN_ID_LEN + sizeof("harpe-.scope")] = "";
-
-	(void)offset;
-	if (r->id[0])
-		snprintf(scope, sizeof(scope), "harpe-%s.scope", r->id);
-	return make_text(scope);
 }
 
 static json_t *make_limit(uint64_t value)
@@ -218,7 +209,7 @@ static const struct member members[] = {
 	MEMBER(NULL, "uid", member_number, uid),
 	MEMBER(NULL, "caller_uid", member_number, caller_uid),
 	MEMBER(NULL, "profile", member_text, profile),
-	MEMBER(NULL, "scope", member_scope, id),
+	MEMBER(NULL, "scope", member_text, scope),
 	MEMBER(NULL, "started_usec", member_number, started_usec),
 	MEMBER(NULL, "wall_usec", member_number, wall_usec),
 	MEMBER("cpu", "usage_usec", member_number, cpu_usec),

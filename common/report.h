@@ -43,7 +43,8 @@ struct report {
 	char name[GUEST_NAME_MAX + 1];
 	char command[COMMAND_TEXT_MAX + 1];
 	char profile[PROFILE_NAME_MAX + 1];
-	uint32_t ended;	    /* enum ended */
+	char scope[RUN_ID_LEN + sizeof("harpe-.scope")]; /* called after its first guest's id */
+	uint32_t ended;					 /* enum ended */
 	uint32_t guest_ran; /* 1 once execve(2) of the command succeeded, or REPORT_RAN_UNKNOWN */
 	uint64_t exit_code, signal;
 	uint64_t uid, caller_uid;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -57,7 +58,6 @@ static int ask_daemon(struct guest *g, const struct pair_ask *ask, struct pair_r
 
 /* ---- what the caller handed over ---- */
 
-/* What came as a pidfd of the caller's parent, or -1. */
 int guest_parent(const struct guest *g)
 {
 	return g->call->request->with_parent ? g->call->fds[RUN_FD_COUNT] : -1;
@@ -153,8 +153,11 @@ static int check_lasting(const struct guest *g, struct error *e)
 static void describe(struct guest *g)
 {
 	struct report *r = g->report;
+	const char *slash = strrchr(g->grant.scope, '/');
 
 	memcpy(r->id, g->grant.id, sizeof(r->id));
+	snprintf(r->scope, sizeof(r->scope), "%.*s", (int)sizeof(r->scope) - 1,
+		 slash ? slash + 1 : "");
 	memcpy(r->profile, g->grant.profile, sizeof(r->profile));
 	r->uid = g->grant.uid;
 	r->caller_uid = g->grant.caller_uid;
@@ -192,6 +195,7 @@ static int ask_release(struct guest *g, struct error *e)
 
 	return ask_daemon(g, &ask, &reply, NULL, e);
 }
+
 /* ---- the whole ---- */
 
 /* A scope that waited for a guest has its cgroups already. */

@@ -138,6 +138,8 @@ static void identify(const struct run *r, struct report *report)
 	memcpy(report->name, r->asked.name, sizeof(report->name));
 	memcpy(report->command, r->asked.command, sizeof(report->command));
 	memcpy(report->profile, r->slice->profile, sizeof(report->profile));
+	snprintf(report->scope, sizeof(report->scope), "%.*s", (int)sizeof(report->scope) - 1,
+		 r->scope);
 	report->uid = r->uid;
 	report->caller_uid = r->caller.uid;
 }

@@ -62,9 +62,9 @@ static void on_found(void *userdata, struct report *r)
 	const struct sweep *s = userdata;
 	char scope[512];
 
-	if (profile_name_valid(r->profile)) {
-		snprintf(scope, sizeof(scope), "%s/harpe-%s.slice/harpe-%s.scope", s->slice,
-			 r->profile, r->id);
+	if (profile_name_valid(r->profile) && r->scope[0]) {
+		snprintf(scope, sizeof(scope), "%s/harpe-%s.slice/%s", s->slice, r->profile,
+			 r->scope);
 		cgroup_counters_at(scope, r);
 	}
 	s->found(r);

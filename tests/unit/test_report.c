@@ -17,6 +17,7 @@ static void fill(struct report *r)
 	strcpy(r->profile, "drop");
 	r->ended = ENDED_EXITED;
 	r->guest_ran = 1;
+	strcpy(r->scope, "harpe-fedcba9876543210.scope"); /* of an earlier guest */
 	r->exit_code = 3;
 	r->uid = 90001;
 	r->caller_uid = 1000;
@@ -66,7 +67,7 @@ static void prints_json(void **state)
 		"{\"schema\":1,\"id\":\"0123456789abcdef\",\"name\":\"job\","
 		"\"command\":\"python3 out.py\",\"ended\":\"exited\",\"exit_code\":3,"
 		"\"signal\":null,\"guest_ran\":true,\"uid\":90001,\"caller_uid\":1000,"
-		"\"profile\":\"drop\",\"scope\":\"harpe-0123456789abcdef.scope\","
+		"\"profile\":\"drop\",\"scope\":\"harpe-fedcba9876543210.scope\","
 		"\"started_usec\":1700000000000000,\"wall_usec\":2000000,"
 		"\"cpu\":{\"usage_usec\":300,\"user_usec\":200,\"system_usec\":100,"
 		"\"throttled_usec\":0},"
