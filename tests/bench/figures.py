@@ -7,7 +7,7 @@ import struct
 import subprocess
 import time
 
-from peers import groups_of, guest, quiet
+from peers import groups_of, guest, keep_warm, quiet
 
 GUESTS = 40
 BATCH = 10
@@ -42,6 +42,19 @@ def throughput(stopwatch, rows, seconds, turns=2):
     figures = {f"throughput_{n}_per_s": round(v, 2) for n, v in per_second.items()}
     for name in names[1:]:
         figures[f"throughput_to_{name}"] = round(per_second["harpe-gov"] / per_second[name], 2)
+    return figures
+
+
+def recycled(stopwatch, rows, throughput_of_others, seconds):
+    """The same with as many slots as there are jobs, whose scopes serve one guest after the other."""
+    row = next(r for r in rows if r.name == "harpe-gov")
+    keep_warm(JOBS, "yes")
+    per_second = crowd(stopwatch, row, 2 * seconds)
+    figures = {"throughput_recycle_per_s": round(per_second, 2)}
+    for name in ("systemd-run-scope", "bwrap"):
+        others = throughput_of_others.get(f"throughput_{name}_per_s")
+        if others:
+            figures[f"throughput_recycle_to_{name}"] = round(per_second / others, 2)
     return figures
 
 

@@ -48,9 +48,9 @@ def quiet(*argv, timeout=300, **options):
 WARM = pathlib.Path("/etc/harpe-gov/harpe-gov.conf.d/50-bench.conf")
 
 
-def keep_warm(n):
+def keep_warm(n, recycle="no"):
     WARM.parent.mkdir(parents=True, exist_ok=True)
-    WARM.write_text(f"[pool]\nwarm = {n}\n")
+    WARM.write_text(f"[pool]\nwarm = {n}\nrecycle = {recycle}\n")
     quiet("systemctl", "restart", "harpe-gov.service")
     time.sleep(5)
 
