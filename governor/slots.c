@@ -206,7 +206,7 @@ static uint32_t count(const struct daemon *d)
 	return n;
 }
 
-/* Not with the last uids: those are for who asks. */
+/* Not with the last uid: that is for who asks. */
 static int on_need(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct daemon *d = userdata;
@@ -214,7 +214,7 @@ static int on_need(sd_event_source *source, uint64_t usec, void *userdata)
 
 	(void)source;
 	(void)usec;
-	for (uint32_t n = count(d); n < wanted && identity_n_free(d->pool) > wanted; n++)
+	for (uint32_t n = count(d); n < wanted && identity_n_free(d->pool) > 1; n++)
 		if (d->stopping || make(d) < 0)
 			break; /* the next run brings another try */
 	return 0;
