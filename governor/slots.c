@@ -132,24 +132,21 @@ static void on_started(void *userdata, int ret, const struct error *error)
 		fail(r, &e);
 }
 
-/* The limits and the profile of a run that asks for nothing. */
+/* The limits and the profile of a run that asks for nothing. Whether its caller may have them is
+ * asked when there is one: not all may be allowed the default profile. */
 static int settle(struct run *r, struct error *e)
 {
 	const struct config *c = r->d->config;
-	const struct access *a = &c->access[0];
 	struct limit_origins origins;
-	const struct profile *profile;
 	struct limits unasked;
 	int ret;
 
 	limits_clear(&unasked);
-	ret = policy_limits(c, a, &unasked, &r->made, &origins, e);
-	if (ret == 0)
-		ret = policy_profile(c, a, "", &profile, e);
+	ret = policy_limits(c, &c->access[0], &unasked, &r->made, &origins, e);
 	if (ret == 0)
 		ret = place_name(r, e);
 	if (ret == 0)
-		ret = place_in(r, daemon_slice(r->d, profile->name), e);
+		ret = place_in(r, daemon_slice(r->d, c->net), e);
 	if (ret == 0 && r->made.value[LIMIT_TIME] != LIMIT_INFINITY)
 		r->made.value[LIMIT_TIME] += LIFE_USEC; /* systemd counts from now on */
 	return ret;
