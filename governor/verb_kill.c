@@ -78,13 +78,22 @@ static int kill_targets(const char *socket, const struct rows *rows, char *const
 
 /* ---- waiting ---- */
 
+/* Not by its name, which may be another's id. */
+static const struct guest_row *find_id(const struct rows *rows, const char *id)
+{
+	for (size_t i = 0; i < rows->n; i++)
+		if (strcmp(rows->row[i].id, id) == 0)
+			return &rows->row[i];
+	return NULL;
+}
+
 /* Keeps those of @doomed that are still there. */
 static void keep_those_in(struct rows *doomed, const struct rows *there)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < doomed->n; i++)
-		if (rows_have(there, doomed->row[i].id))
+		if (find_id(there, doomed->row[i].id))
 			doomed->row[n++] = doomed->row[i];
 	doomed->n = n;
 }
@@ -105,12 +114,14 @@ static int look_again(const char *socket, struct rows *doomed, struct error *e)
 {
 	_cleanup_(rows_free) struct rows there = ROWS_NULL;
 	struct guest_row *last = &doomed->row[doomed->n - 1];
+	const struct guest_row *now;
 	int r = rows_ask(socket, last->id, &there, e);
 
 	if (r < 0)
 		return r;
-	if (rows_have(&there, last->id)) {
-		*last = there.row[0];
+	now = find_id(&there, last->id);
+	if (now) {
+		*last = *now;
 		return 0;
 	}
 	doomed->n--;
