@@ -245,11 +245,17 @@ void slots_drop(struct daemon *d)
 			expire(r);
 }
 
+/* One that is still being made holds a uid as well. */
+static bool can_yield(const struct run *r)
+{
+	return r->slot && r->state < RUN_ENDING && !r->late;
+}
+
 void slots_yield(struct daemon *d)
 {
 	struct run *r = d->runs;
 
-	while (r && !is_ready(r))
+	while (r && !can_yield(r))
 		r = r->next;
 	if (!r)
 		return;
