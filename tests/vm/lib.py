@@ -271,12 +271,13 @@ def configured(text, verb="reload"):
 
 
 @contextlib.contextmanager
-def warm(n):
-    """N warm slots are there inside, and when it is left none, and nothing of them."""
+def warm(n, recycle=False):
+    """N warm slots are there inside, and when it is left none, and nothing of them. With RECYCLE
+    scopes come back."""
     global warm_slots
     before = warm_slots
     WARM_DROP_IN.parent.mkdir(exist_ok=True)
-    WARM_DROP_IN.write_text(f"[pool]\nwarm = {n}\n")
+    WARM_DROP_IN.write_text(f"[pool]\nwarm = {n}\n" + "recycle = yes\n" * recycle)
     try:
         sh("systemctl reload harpe-gov.service")
         wait_ready()
