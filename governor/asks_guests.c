@@ -13,14 +13,9 @@ static bool owns(const struct run *asker, const struct run *r)
 	return asker->caller.uid == 0 || asker->caller.uid == r->caller.uid;
 }
 
-static bool is_warm(const struct run *r)
-{
-	return r->slot && r->state == RUN_WARM;
-}
-
 static uint32_t state_of(const struct run *r)
 {
-	if (is_warm(r))
+	if (r->state == RUN_WARM)
 		return GUEST_WARM;
 	if (r->state == RUN_WAITING)
 		return GUEST_WAITING;
@@ -41,7 +36,7 @@ static void fill_row(const struct run *r, struct guest_row *row)
 	row->caller_uid = r->caller.uid;
 	row->main_pid = (uint32_t)r->main_pid;
 	row->started_usec = r->started_usec;
-	row->own = is_warm(r) ? r->made : r->limits;
+	row->own = r->slot ? r->made : r->limits;
 	row->limits = r->main_pid ? r->in_force : row->own;
 	memcpy(row->profile, r->slice->profile, sizeof(row->profile));
 	if (r->has_scope)
@@ -59,9 +54,16 @@ static bool is_target(const struct run *r, const char target[GUEST_NAME_MAX + 1]
 	return !target[0] || is_called(r->id, target) || is_called(r->asked.name, target);
 }
 
+/* A slot from when it has a scope until that is gone: whoever looks into the slice finds it there.
+ */
+static bool has_row(const struct run *r)
+{
+	return r->slot ? r->has_scope : run_is_guest(r);
+}
+
 static bool is_listed(const struct run *asker, const struct run *r, const struct pair_ask *ask)
 {
-	return r->serial > ask->next.cursor && (run_is_guest(r) || is_warm(r)) && owns(asker, r) &&
+	return r->serial > ask->next.cursor && has_row(r) && owns(asker, r) &&
 	       is_target(r, ask->next.target);
 }
 

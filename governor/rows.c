@@ -137,12 +137,12 @@ static int is_one_of(const struct guest_row *row, char *const targets[])
 	return *targets != NULL;
 }
 
-void rows_drop_warm(struct rows *rows)
+void rows_drop_slots(struct rows *rows)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < rows->n; i++)
-		if (rows->row[i].state != GUEST_WARM)
+		if (rows->row[i].caller_uid != ROW_NO_CALLER)
 			rows->row[n++] = rows->row[i];
 	rows->n = n;
 }

@@ -28,8 +28,8 @@ int rows_ask_brief(const char *socket, struct rows *ret, struct error *e);
 /* Is one of them called so, by its id or its name? */
 int rows_have(const struct rows *rows, const char *target);
 
-/* Drops those that wait for a guest. */
-void rows_drop_warm(struct rows *rows);
+/* Drops the slots: scopes without a guest. */
+void rows_drop_slots(struct rows *rows);
 
 /* Drops those that none of @targets (ends with NULL) means. */
 void rows_choose(struct rows *rows, char *const targets[]);

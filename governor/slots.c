@@ -18,7 +18,8 @@
 #include "governor/place.h"
 #include "governor/policy.h"
 
-#define PAUSE_USEC (USEC_PER_SEC / 10)	 /* for the run that took one to get going */
+#define PAUSE_USEC (USEC_PER_SEC / 10) /* for the run that took one to get going */
+#define AT_ONCE	   4
 #define LIFE_USEC  (3600 * USEC_PER_SEC) /* then a slot goes, and comes back with the next run */
 
 static bool is_ready(const struct run *r)
@@ -95,6 +96,7 @@ static int on_warm(sd_event_source *source, int fd, uint32_t revents, void *user
 		return 0;
 	r->state = RUN_WARM;
 	run_set_timer(r, rest_of_life(r));
+	slots_need(r->d);
 	return 0;
 }
 
@@ -203,16 +205,26 @@ static uint32_t count(const struct daemon *d)
 	return n;
 }
 
-/* Not with the last uid: that is for who asks. */
+static uint32_t count_unready(const struct daemon *d)
+{
+	uint32_t n = 0;
+
+	for (const struct run *r = d->runs; r; r = r->next)
+		n += r->slot && r->state < RUN_WARM;
+	return n;
+}
+
+/* Not with the last uid: that is for who asks. And a few at a time, since runs that ask systemd as
+ * well wait behind them: each that is ready brings the next. */
 static int on_need(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct daemon *d = userdata;
-	uint32_t wanted = d->config->warm;
 
 	(void)source;
 	(void)usec;
-	for (uint32_t n = count(d); n < wanted && identity_n_free(d->pool) > 1; n++)
-		if (d->stopping || make(d) < 0)
+	while (!d->stopping && count(d) < d->config->warm && count_unready(d) < AT_ONCE &&
+	       identity_n_free(d->pool) > 1)
+		if (make(d) < 0)
 			break; /* the next run brings another try */
 	return 0;
 }

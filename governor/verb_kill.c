@@ -178,7 +178,7 @@ static int kill_main(const char *socket, const char *const values[], char **targ
 	r = targets[0] && !targets[1] ? rows_ask(socket, targets[0], &rows, &e)
 				      : rows_ask_brief(socket, &rows, &e);
 	if (r == 0) {
-		rows_drop_warm(&rows);
+		rows_drop_slots(&rows);
 		missing = rows_complain_of_none(&rows, targets);
 		r = values[KILL_ALL] ? kill_target(socket, "", &e)
 				     : kill_targets(socket, &rows, targets, &e);
