@@ -148,6 +148,7 @@ int cgroup_open(struct cgroup *cg, const char *scope_path, struct error *e)
 
 	if (r == 0)
 		r = open_guest(cg, e);
+	cg->ooms_before = cgroup_scope_ooms(cg);
 	return r == 0 ? check_thawed(cg, e) : r;
 }
 

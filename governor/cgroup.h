@@ -30,6 +30,7 @@ struct cgroup {
 	uint32_t untold;	   /* limits_untold(): what may be missing */
 	const struct limits *made; /* with which systemd made the scope; borrowed. NULL: as asked,
 				    * and guest/ has none of its own */
+	uint64_t ooms_before;	   /* of the scope, when the guest came */
 	char cpu_max[64];	   /* of the scope, as systemd set it */
 	char guest_cpu_max[CPU_MAX_TEXT_MAX]; /* "" = none of its own */
 };

@@ -68,7 +68,7 @@ static void cpu_counters(const struct cgroup *cg, struct report *report)
 	report->cpu_system_usec = keyed_or_unknown(text, "system_usec");
 }
 
-/* What stood in the way: the scope's limits, or guest/'s own, which are hit first. */
+/* What stood in the way: the scope's limits, or guest/'s own. */
 static void limit_counters(const struct cgroup *cg, bool own_limits, struct report *report)
 {
 	int dir = own_limits ? cg->guest_fd : cg->scope_fd;
@@ -98,9 +98,30 @@ static void all_counters(const struct cgroup *cg, bool own_limits, struct report
 	cgroup_io_bytes(cg->guest_fd, &report->io_read, &report->io_written);
 }
 
+uint64_t cgroup_scope_ooms(const struct cgroup *cg)
+{
+	char text[TEXT_MAX];
+
+	if (read_file_at(cg->scope_fd, "memory.events.local", text, sizeof(text)) < 0)
+		return REPORT_UNKNOWN;
+	return keyed_or_unknown(text, "oom");
+}
+
+/* What an earlier guest left is charged to the scope: then that is full before guest/ is. */
+static void add_ooms_of_scope(const struct cgroup *cg, struct report *report)
+{
+	uint64_t now = cgroup_scope_ooms(cg);
+
+	if (report->memory_limit_hits != REPORT_UNKNOWN && now != REPORT_UNKNOWN &&
+	    now > cg->ooms_before)
+		report->memory_limit_hits += now - cg->ooms_before;
+}
+
 void cgroup_counters(const struct cgroup *cg, struct report *report)
 {
 	all_counters(cg, cg->made != NULL, report);
+	if (cg->made)
+		add_ooms_of_scope(cg, report);
 }
 
 void cgroup_counters_at(const char *scope_path, struct report *report)

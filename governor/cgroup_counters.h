@@ -14,6 +14,9 @@ uint64_t cgroup_tasks(const struct cgroup *cg);
 /* CPU time used by everything that ever ran in guest/, microseconds. */
 int cgroup_cpu_usage(const struct cgroup *cg, uint64_t *ret_usec);
 
+/* How often the scope's own memory limit was hit, by all guests that it had, or REPORT_UNKNOWN. */
+uint64_t cgroup_scope_ooms(const struct cgroup *cg);
+
 /* Fills in the counters; what this kernel lacks stays REPORT_UNKNOWN. */
 void cgroup_counters(const struct cgroup *cg, struct report *report);
 

@@ -542,8 +542,10 @@ static void opens_what_was_made(void **state)
 	assert_mentions(e.text, t->scope, "/guest/cgroup.events: cannot be read", "");
 	cgroup_close(&cg);
 	put(t->scope, "guest/cgroup.events", "populated 0\nfrozen 0\n");
+	put(t->scope, "memory.events.local", "max 9\noom 7\n");
 	assert_int_equal(cgroup_open(&cg, t->scope, &e), 0);
 	assert_int_equal(open_fds(), before + 2);
+	assert_int_equal(cg.ooms_before, 7);
 	cgroup_close(&cg);
 	put(t->scope, "guest/cgroup.events", "populated 0\nfrozen 1\n");
 	assert_int_equal(cgroup_open(&cg, t->scope, &e), -ESTALE);
@@ -610,8 +612,15 @@ static void counts_where_the_limits_stand(void **state)
 	cgroup_counters(&t->cg, &r);
 	assert_true(r.throttled_usec == 70 && r.memory_limit_hits == 2);
 	t->cg.made = &made_with;
+	t->cg.ooms_before = 2;
 	cgroup_counters(&t->cg, &r);
 	assert_true(r.throttled_usec == 7 && r.memory_limit_hits == 3);
+	t->cg.ooms_before = 1; /* the scope's was hit for this guest, too */
+	cgroup_counters(&t->cg, &r);
+	assert_int_equal(r.memory_limit_hits, 4);
+	t->cg.ooms_before = REPORT_UNKNOWN;
+	cgroup_counters(&t->cg, &r);
+	assert_int_equal(r.memory_limit_hits, 3);
 	put(t->scope, "guest/memory.max", "max\n");
 	cgroup_counters_at(t->scope, &r);
 	assert_true(r.throttled_usec == 70 && r.memory_limit_hits == 2);
