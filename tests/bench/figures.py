@@ -78,10 +78,17 @@ def own_kib(pid):
     return memory_kib(pid, "Anonymous")
 
 
+def cgroup_of(pid):
+    """Nothing when it is gone."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/cgroup").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
 def supervisors(daemon):
     children = pathlib.Path(f"/proc/{daemon}/task/{daemon}/children").read_text().split()
-    return [pid for pid in children
-            if pathlib.Path(f"/proc/{pid}/cgroup").read_text().endswith("harpe-gov.service\n")]
+    return [pid for pid in children if cgroup_of(pid).endswith("harpe-gov.service\n")]
 
 
 def start_sleepers(n, *options):

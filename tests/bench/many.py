@@ -107,6 +107,7 @@ def measure(n, stopwatch, say):
         try:
             found["many_fill_s"] = took(lambda: fill_and_say(n, sleepers, stopwatch, say))
             found.update(starts(stopwatch, "last"))
+            time.sleep(1)  # the last of them ends
             found.update(memory(n, daemon, before))
             found["many_ps_s"] = ps_seconds()
         finally:
