@@ -145,6 +145,8 @@ static void ask_end(struct run *r, const struct pair_ask *ask)
 		run_set_timer(r, SCOPE_USEC);
 	if (slot)
 		slots_prepare(slot); /* nobody waits for that */
+	else
+		slots_need(r->d);
 }
 
 /* ---- all of them ---- */
