@@ -19,11 +19,16 @@ PORT = 19996
 UID = 90255
 
 
-def dropped():
-    text = subprocess.run(["nft", "get", "element", "inet", "harpe_gov", "pool", f"{{ {UID} }}"],
-                          capture_output=True, text=True, check=False).stdout
-    found = re.search(rf"{UID} counter packets (\d+)", text)
-    return found[1] if found else "-"
+def dropped(tries=3):
+    """"-" when it is not there. nft reads more than one message, and gives up when the ruleset is
+    another one meanwhile, as when the daemon hands it back: so it is asked more than once."""
+    for _ in range(tries):
+        text = subprocess.run(["nft", "get", "element", "inet", "harpe_gov", "pool", f"{{ {UID} }}"],
+                              capture_output=True, text=True, check=False).stdout
+        found = re.search(rf"{UID} counter packets (\d+)", text)
+        if found:
+            return found[1]
+    return "-"
 
 
 def main():
