@@ -266,11 +266,17 @@ def test_scope_raised_under_less():
         changed("cpu.max", "max", "cpu.max: is max where 1000000 was set", args=less)
 
 
-def test_guest_lowered():
-    """A limit on guest/ that nobody asked for: the report would not be true."""
-    with warm(1):
-        changed("guest/memory.max", str(64 * MIB), f"guest/memory.max: is {64 * MIB} where")
-        changed("guest/cpu.max", "1000 100000", "guest/cpu.max: is 10000 where")
+def test_guest_changed():
+    """A limit that somebody put on guest/ is replaced by the run's own."""
+    with warm(1), agent_directory() as directory:
+        (row,) = wait_slots(1)
+        (scope(row) / "guest/memory.max").write_text(str(64 * MIB))
+        (scope(row) / "guest/cpu.max").write_text("1000 100000")
+        p = start_run("--name", "changed", "--", "sleep", "3", cwd=directory)
+        expect_equal(wait_running("changed")["id"], row["id"])
+        expect_equal(read(scope(row) / "guest/memory.max"), str(512 * MIB))
+        expect_equal(read(scope(row) / "guest/cpu.max"), "100000 100000")
+        expect_equal(Result(p).status, 0)
 
 
 def test_guest_group_off():
