@@ -236,13 +236,19 @@ void look_for_processes(struct verify *v)
 		snprintf(v->left, sizeof(v->left), "process %d of its uid lives", pid);
 }
 
-/* Of the main guest's control group. */
+/* Of the main guest's control group. The scope of a slot may stay for the next guest (recycle in
+ * harpe-gov.conf(5)): then its guest/ is another one, and empty. */
 void look_for_group(struct verify *v)
 {
 	const struct guest_run *g = &v->runs[RUN_MAIN];
+	char tasks[32] = "";
 
-	if (!v->left[0] && g->row.id[0] && access(g->row.cgroup, F_OK) == 0)
-		snprintf(v->left, sizeof(v->left), "%.120s is still there", g->row.cgroup);
+	if (v->left[0] || !g->row.id[0] || access(g->row.cgroup, F_OK) < 0)
+		return;
+	if (read_cgroup(g, "guest/pids.current", tasks, sizeof(tasks)) == -ENOENT ||
+	    strcmp(tasks, "0") == 0)
+		return;
+	snprintf(v->left, sizeof(v->left), "%.120s is still there", g->row.cgroup);
 }
 
 void look_at_log(struct verify *v)
