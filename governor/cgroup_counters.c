@@ -57,27 +57,31 @@ void cgroup_count_row(struct guest_row *row, bool brief)
 	cgroup_cpu_usage(&cg, &row->cpu_usec);
 }
 
-static void cpu_counters(const struct cgroup *cg, struct report *report)
+/* cpu.stat of guest/ for the time used; for throttling that of whoever has the quota. */
+static void cpu_counters(const struct cgroup *cg, bool own_limits, struct report *report)
 {
 	char text[TEXT_MAX];
+	bool is_read = read_file_at(cg->guest_fd, "cpu.stat", text, sizeof(text)) >= 0;
 
-	if (read_file_at(cg->guest_fd, "cpu.stat", text, sizeof(text)) < 0)
-		return;
-	report->cpu_usec = keyed_or_unknown(text, "usage_usec");
-	report->cpu_user_usec = keyed_or_unknown(text, "user_usec");
-	report->cpu_system_usec = keyed_or_unknown(text, "system_usec");
+	if (is_read) {
+		report->cpu_usec = keyed_or_unknown(text, "usage_usec");
+		report->cpu_user_usec = keyed_or_unknown(text, "user_usec");
+		report->cpu_system_usec = keyed_or_unknown(text, "system_usec");
+	}
+	if (!own_limits)
+		is_read = read_file_at(cg->scope_fd, "cpu.stat", text, sizeof(text)) >= 0;
+	if (is_read)
+		report->throttled_usec = keyed_or_unknown(text, "throttled_usec");
 }
 
-/* What stood in the way: the scope's limits, or guest/'s own. */
-static void limit_counters(const struct cgroup *cg, bool own_limits, struct report *report)
+/* How often the limit of this very cgroup was hit. */
+static uint64_t local_ooms(int dirfd)
 {
-	int dir = own_limits ? cg->guest_fd : cg->scope_fd;
 	char text[TEXT_MAX];
 
-	if (read_file_at(dir, "cpu.stat", text, sizeof(text)) >= 0)
-		report->throttled_usec = keyed_or_unknown(text, "throttled_usec");
-	if (read_file_at(dir, "memory.events.local", text, sizeof(text)) >= 0)
-		report->memory_limit_hits = keyed_or_unknown(text, "oom");
+	if (read_file_at(dirfd, "memory.events.local", text, sizeof(text)) < 0)
+		return REPORT_UNKNOWN;
+	return keyed_or_unknown(text, "oom");
 }
 
 static void all_counters(const struct cgroup *cg, bool own_limits, struct report *report)
@@ -86,8 +90,8 @@ static void all_counters(const struct cgroup *cg, bool own_limits, struct report
 
 	if (cg->guest_fd < 0)
 		return;
-	cpu_counters(cg, report);
-	limit_counters(cg, own_limits, report);
+	cpu_counters(cg, own_limits, report);
+	report->memory_limit_hits = local_ooms(own_limits ? cg->guest_fd : cg->scope_fd);
 	report->memory_peak = number_or_unknown(cg->guest_fd, "memory.peak");
 	report->swap_peak = number_or_unknown(cg->guest_fd, "memory.swap.peak");
 	report->pids_peak = number_or_unknown(cg->guest_fd, "pids.peak");
@@ -100,11 +104,7 @@ static void all_counters(const struct cgroup *cg, bool own_limits, struct report
 
 uint64_t cgroup_scope_ooms(const struct cgroup *cg)
 {
-	char text[TEXT_MAX];
-
-	if (read_file_at(cg->scope_fd, "memory.events.local", text, sizeof(text)) < 0)
-		return REPORT_UNKNOWN;
-	return keyed_or_unknown(text, "oom");
+	return local_ooms(cg->scope_fd);
 }
 
 /* What an earlier guest left is charged to the scope: then that is full before guest/ is. */
