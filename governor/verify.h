@@ -144,6 +144,7 @@ struct guest_run {
 	bool lingered;		 /* something kept the pipe after the client had ended */
 	uint64_t ready_usec, begun_usec, ended_usec;
 	struct guest_row row; /* id "" = not known */
+	uint64_t group;	      /* the inode of its guest/, 0 = not known */
 
 	/* from the report */
 	char ended_by[32];			    /* "" = no report */

@@ -37,12 +37,22 @@ static void tell_row(const struct verify *v, enum verify_run run, int fd)
 	char name[GUEST_NAME_SIZE];
 
 	guest_name(v, run, name);
-	if (rows_ask(v->socket, NULL, &rows, NULL) < 0)
+	if (rows_ask(v->socket, name, &rows, NULL) < 0)
 		_exit(1);
 	for (size_t i = 0; i < rows.n; i++)
 		if (strcmp(rows.row[i].name, name) == 0)
 			write_whole(fd, &rows.row[i], sizeof(rows.row[i]));
 	_exit(0);
+}
+
+/* Which control group is there now as its own? 0 when there is none. */
+static uint64_t group_of(const struct guest_run *g)
+{
+	char path[2 * PATH_TEXT_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/guest", g->row.cgroup);
+	return g->row.id[0] && stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
 /* The row stays empty when nobody tells it in time. */
@@ -66,6 +76,7 @@ void look_for_row(struct verify *v, enum verify_run run)
 	close(fds[0]);
 	if (pid > 0 && kill(pid, SIGKILL) == 0)
 		waitpid(pid, NULL, 0);
+	v->runs[run].group = group_of(&v->runs[run]);
 }
 
 static int read_cgroup(const struct guest_run *g, const char *name, char *buf, size_t size)
@@ -237,18 +248,16 @@ void look_for_processes(struct verify *v)
 }
 
 /* Of the main guest's control group. The scope of a slot may stay for the next guest (recycle in
- * harpe-gov.conf(5)): then its guest/ is another one, and empty. */
+ * harpe-gov.conf(5)), which has another guest/; or that is just being made. */
 void look_for_group(struct verify *v)
 {
 	const struct guest_run *g = &v->runs[RUN_MAIN];
-	char tasks[32] = "";
+	uint64_t now = group_of(g);
 
 	if (v->left[0] || !g->row.id[0] || access(g->row.cgroup, F_OK) < 0)
 		return;
-	if (read_cgroup(g, "guest/pids.current", tasks, sizeof(tasks)) == -ENOENT ||
-	    strcmp(tasks, "0") == 0)
-		return;
-	snprintf(v->left, sizeof(v->left), "%.120s is still there", g->row.cgroup);
+	if (g->group == 0 || now == g->group)
+		snprintf(v->left, sizeof(v->left), "%.120s is still there", g->row.cgroup);
 }
 
 void look_at_log(struct verify *v)
