@@ -553,6 +553,20 @@ def test_stopped_while_made():
 # ---- many ----
 
 
+def test_while_they_are_made():
+    """Every scope is listed from when it is there, and no more than four are made at a time."""
+    with configured("[pool]\nwarm = 12\n"):
+        most, end = 0, time.monotonic() + 60
+        while len(slots()) < 12:
+            expect(time.monotonic() < end, "12 slots", root_ps())
+            before, rows, after = set(all_scopes()), root_ps(), set(all_scopes())
+            listed = {row["cgroup"] for row in rows}
+            expect({str(s) for s in before & after} <= listed, before & after, rows)
+            most = max(most, sum(row["state"] == "starting" for row in rows))
+        expect(0 < most <= 4, most)
+    wait_until(lambda: not all_scopes(), 15, f"no slots {all_scopes()}")
+
+
 def test_thirty():
     """30 runs one after the other: nothing piles up."""
     with warm(4):
@@ -569,6 +583,20 @@ def test_thirty():
         wait_until(lambda: len(all_scopes()) == 4, 5, f"four scopes {all_scopes()}")
 
 
+def eight_at_once():
+    """Each has a uid of its own, and all end well: their results."""
+    with agent_directory() as d:
+        processes = [start_run("--report", f"{d}/{i}", "--", *UNTIL_TOLD, cwd=d,
+                               stdin=subprocess.PIPE) for i in range(8)]
+        wait_until(lambda: sum(r["state"] == "running" for r in ps()) == 8, 60, "8 guests")
+        results = [Result(p, f"{d}/{i}") for i, p in enumerate(processes)]
+    for r in results:
+        assert_ends_well(r)
+        expect_equal(int(r.stdout), r.report["uid"], r)
+    expect_equal(len({r.report["uid"] for r in results}), 8, *results)
+    return results
+
+
 def test_eight_at_once():
     """8 at once, with 4 slots: each has a uid of its own, and all end well."""
     with warm(4):
@@ -576,15 +604,7 @@ def test_eight_at_once():
         wait_slots(4)
         before = held_by_daemon()
         for _ in range(2):
-            with agent_directory() as d:
-                processes = [start_run("--report", f"{d}/{i}", "--", *UNTIL_TOLD, cwd=d,
-                                       stdin=subprocess.PIPE) for i in range(8)]
-                wait_until(lambda: sum(r["state"] == "running" for r in ps()) == 8, 60, "8 guests")
-                results = [Result(p, f"{d}/{i}") for i, p in enumerate(processes)]
-            for r in results:
-                assert_ends_well(r)
-                expect_equal(int(r.stdout), r.report["uid"], r)
-            expect_equal(len({r.report["uid"] for r in results}), 8, *results)
+            eight_at_once()
             wait_slots(4)
         wait_until(lambda: held_by_daemon() == before, 5, f"{before} where {held_by_daemon()} is")
 
