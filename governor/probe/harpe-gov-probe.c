@@ -21,9 +21,10 @@
 
 struct beginning beginning;
 
-static const struct probe *const tables[] = { limit_probes, network_probes,  socket_probes,
-					      door_probes,  file_probes,     process_probes,
-					      ipc_probes,   identity_probes, syscall_probes };
+static const struct probe *const tables[] = { limit_probes,  network_probes, socket_probes,
+					      door_probes,   file_probes,    process_probes,
+					      ipc_probes,    key_probes,     identity_probes,
+					      syscall_probes };
 #define N_TABLES (sizeof(tables) / sizeof(tables[0]))
 
 /* ---- how it began ---- */

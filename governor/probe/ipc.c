@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Objects of the kernel's that have no place in the view. */
 #include <fcntl.h>
-#include <linux/keyctl.h>
 #include <mqueue.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,8 +9,6 @@
 #include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "governor/probe/probe.h"
 
@@ -41,27 +38,9 @@ static void try_mqueue(const struct probe *p, char *aim, struct seen *s)
 	seen_attempt(s, "mq_open", mq_open(aim, O_RDONLY | O_NONBLOCK));
 }
 
-/* The key that verify has made, by its serial number, and the keyrings of the user and the session.
- */
-static void try_keyring(const struct probe *p, char *aim, struct seen *s)
-{
-	char data[64];
-
-	(void)p;
-	for (char *word; (word = next_word(&aim));)
-		seen_attempt(s, word,
-			     syscall(SYS_keyctl, KEYCTL_READ, strtol(word, NULL, 10), data,
-				     sizeof(data)));
-	seen_attempt(s, "user keyring",
-		     syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_USER_KEYRING, 1));
-	seen_attempt(s, "session keyring",
-		     syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0));
-}
-
 const struct probe ipc_probes[] = {
 	{ "ipc.sysv", try_sysv, { 0 }, NULL, false },
 	{ "ipc.sysv-made", try_sysv_made, { 0 }, NULL, false },
 	{ "ipc.mqueue", try_mqueue, { 0 }, NULL, false },
-	{ "ipc.keyring", try_keyring, { 0 }, NULL, false },
 	{ 0 },
 };

@@ -36,7 +36,8 @@ struct probe {
 
 /* Each table ends with an id of NULL. */
 extern const struct probe network_probes[], socket_probes[], file_probes[], door_probes[],
-	process_probes[], ipc_probes[], identity_probes[], syscall_probes[], limit_probes[];
+	process_probes[], ipc_probes[], key_probes[], identity_probes[], syscall_probes[],
+	limit_probes[];
 
 /* One of several attempts that are one probe. The most telling is kept: one that was done, then an
  * error other than EPERM, and its @what becomes the detail. @result: -1 with errno, or what is not

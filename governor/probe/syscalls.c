@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
-#include <linux/keyctl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -80,22 +79,6 @@ static void try_io_uring(const struct probe *p, char *aim, struct seen *s)
 	seen_attempt(s, "io_uring_setup", syscall(SYS_io_uring_setup, 1, params));
 	seen_attempt(s, "io_uring_enter", syscall(SYS_io_uring_enter, -1, 0, 0, 0, NULL, 0));
 	seen_attempt(s, "io_uring_register", syscall(SYS_io_uring_register, -1, 0, NULL, 0));
-}
-
-static void try_keys(const struct probe *p, char *aim, struct seen *s)
-{
-	(void)p;
-	seen_attempt(s, "add_key",
-		     syscall(SYS_add_key, "user", aim, "x", 1, KEY_SPEC_PROCESS_KEYRING));
-	seen_attempt(s, "keyctl", syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL));
-}
-
-/* The kernel would ask /sbin/request-key, which is root and sends. */
-static void try_request_key(const struct probe *p, char *aim, struct seen *s)
-{
-	(void)p;
-	seen_attempt(s, "dns_resolver",
-		     syscall(SYS_request_key, "dns_resolver", aim, "", KEY_SPEC_PROCESS_KEYRING));
 }
 
 static void try_terminal(const struct probe *p, char *aim, struct seen *s)
@@ -182,8 +165,6 @@ const struct probe syscall_probes[] = {
 	{ "syscalls.other-namespaces", try_other_namespaces, { 0 }, NULL, false },
 	{ "syscalls.pointer-flags", try_pointer_flags, { 0 }, NULL, false },
 	{ "syscalls.io-uring", try_io_uring, { 0 }, NULL, false },
-	{ "syscalls.keys", try_keys, { 0 }, "harpe-gov-probe", false },
-	{ "syscalls.request-key", try_request_key, { 0 }, "verify.invalid", false },
 	{ "syscalls.terminal", try_terminal, { 0 }, NULL, false },
 	{ "syscalls.filter", try_filter, { 0 }, NULL, false },
 	{ "syscalls.i386", try_i386, { 0 }, NULL, false },

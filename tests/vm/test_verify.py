@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 
-from lib import (AGENT, DROP_SLICE, Result, as_agent, expect, expect_equal, ps, sh, wait_ready,
+from lib import (AGENT, DROP_SLICE, POOL, Result, as_agent, expect, expect_equal, ps, sh, wait_ready,
                  wait_until)
 from leaks import layers
 from leaks.attempts import load_modules
@@ -97,6 +97,13 @@ FILTERED = {"sockets.udplite", "sockets.mptcp", "sockets.smc", "sockets.rxrpc", 
             "syscalls.request-key", "files.id-bits"}
 
 
+def key_owners():
+    """Uids of the pool that /proc/key-users counts keys for."""
+    lines = pathlib.Path("/proc/key-users").read_text().splitlines()
+    rows = [line.replace(":", " ").split() for line in lines]
+    return [int(row[0]) for row in rows if int(row[0]) in POOL and not row[2].startswith("0/")]
+
+
 def leaks(far):
     """What arrives at the far end, where verify itself sends nothing."""
     frames = []
@@ -178,6 +185,8 @@ def test_without_the_filter():
     """Layer 4 away: every socket and every call that it denies is noticed."""
     load_modules()
     report, arrived = try_with({BY_TABLE, BY_CGROUP, BY_ADDRESS})
+    wait_until(lambda: not key_owners(), 30, "no keys of the pool's are left")
+    expect("ipc.keyring" in of(report, "FAIL"), report)
     expect(FILTERED <= set(of(report, "FAIL")), FILTERED - set(of(report, "FAIL")))
     expect(not ARRIVALS & set(of(report, "FAIL")), of(report, "FAIL"))
     expect([f for f in arrived if GUESTS_GROUP in f.data], "no IGMP report left the host")

@@ -412,6 +412,21 @@ def test_pseudo_terminals():
     os.close(os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY))
 
 
+# One process, which leaves nothing running that makes a name while the directory is removed.
+SWAP = """
+import os
+while True:
+    os.symlink("/root/secret", "run/link")
+    os.replace("run/link", "run/entry")
+    os.unlink("run/entry")
+    open("run/entry", "w").close()
+    os.rename("run/in", "run/out")
+    os.symlink("/root", "run/in")
+    os.unlink("run/in")
+    os.rename("run/out", "run/in")
+"""
+
+
 def test_race_of_the_caller():
     """The caller swaps entry and directory while runs start: nothing of others' is ever reached."""
     with private() as d:
@@ -419,15 +434,14 @@ def test_race_of_the_caller():
         secret.write_text("SECRET")
         secret.chmod(0o644)  # only the path keeps the guest from it
         os.makedirs(d + "/run/in")
-        script = (f"cd {d}; while :; do ln -sfn /root/secret run/entry; rm -f run/entry; : >run/entry;"
-                  " mv run/in run/out; ln -s /root run/in; rm run/in; mv run/out run/in; done")
         sh(["chown", "-R", "agent:agent", d])
-        swapper = subprocess.Popen(["sh", "-c", script], user="agent", stderr=subprocess.DEVNULL)
+        swapper = subprocess.Popen(["python3", "-c", SWAP], cwd=d, user="agent")
         try:
             for _ in range(8):
                 r = Result(start_run("--rw", f"{d}/run", "--pin", "entry", "--ro", f"{d}/run/in", "--",
                                      "cat", f"{d}/run/entry", f"{d}/run/in/secret", cwd="/"))
                 expect(b"SECRET" not in r.stdout + r.stderr, r)
+            expect(swapper.poll() is None, "nothing was swapped any more")
         finally:
             swapper.kill()
             swapper.wait()
