@@ -1154,6 +1154,14 @@ static void hangs_up_with_the_callers_terminal(void **state)
 
 #define RUN_TEST(f) cmocka_unit_test_setup_teardown(f, fake_setup, fake_teardown)
 
+/* A shell starts what runs in the background with two of them ignored, nohup(1) with the third. */
+static void heed_signals(void)
+{
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1200,6 +1208,7 @@ int main(void)
 		RUN_TEST(hangs_up_with_the_callers_terminal),
 	};
 
+	heed_signals();
 	umask(022);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
