@@ -49,6 +49,7 @@
  *			socket cgroupv2 level 2 vmap @profiles
  *			meta skuid @pool drop
  *			update @strays { socket cgroupv2 level 3 counter }
+ *			update @strays { socket cgroupv2 level 4 counter }
  *			counter drop
  *		}
  *		chain profile_drop {
@@ -118,12 +119,13 @@ struct firewall_profile {
 	size_t n_entries;
 };
 
-/* Everything is the caller's and only read during a call. */
+/* Everything is the caller's and only read during a call. A scope may also lie one level below
+ * scope_level, in a child slice of its profile's. */
 struct firewall_policy {
 	uint32_t first_uid, uid_count; /* the pool */
 	uint64_t slice_id;	       /* cgroup id (st_ino) of harpe.slice */
 	uint32_t slice_level;	       /* its depth: 1. Levels are counted from the root of ... */
-	uint32_t scope_level;	       /* ... our cgroup namespace. A guest's scope: 3 */
+	uint32_t scope_level;	       /* ... our cgroup namespace. A guest's scope: 3, or 4 */
 	uint32_t profile_level;	       /* the slices in between, one per profile: 2 */
 	const struct firewall_profile *profiles; /* guests in no profile's slice: as with drop */
 	size_t n_profiles;

@@ -30,7 +30,7 @@ static int check_levels(const struct firewall_policy *p, struct error *e)
 	if (p->slice_id == 0)
 		return error_set(e, -EINVAL, "the cgroup id of the slice is not known");
 	if (p->slice_level < 1 || p->profile_level < p->slice_level ||
-	    p->scope_level < p->profile_level || p->scope_level > LEVEL_MAX)
+	    p->scope_level < p->profile_level || p->scope_level >= LEVEL_MAX)
 		return error_set(e, -EINVAL,
 				 "cgroup levels %u (slice), %u (profiles) and %u (scope) cannot be",
 				 p->slice_level, p->profile_level, p->scope_level);

@@ -219,14 +219,21 @@ static bool build_output(struct ruleset *rs, const struct firewall_policy *p)
 			  expr_verdict(NF_DROP, NULL));
 }
 
+static bool build_strays_rule(const struct ruleset *rs, struct ruleset_chain *c, uint32_t level)
+{
+	return BUILD_RULE(c, expr_socket_cgroup(level), update_set(rs, SET_STRAYS, expr_counter()));
+}
+
 /* chain guests {
  *	socket cgroupv2 level 2 vmap @profiles
  *	meta skuid @pool drop
  *	update @strays { socket cgroupv2 level 3 counter }
+ *	update @strays { socket cgroupv2 level 4 counter }
  *	counter drop
  * }
- * Strays have a rule of their own, since a full set, or a socket above the scopes' level, ends the
- * rule: that must not save a packet. */
+ * Strays have rules of their own, since a full set, or a socket above the scopes' level, ends the
+ * rule: that must not save a packet. Two, since of what lies at either level only one is a scope:
+ * the other is a child slice, or a group of the scope's, and nobody asks for its count. */
 static bool build_guests(struct ruleset *rs, const struct firewall_policy *p)
 {
 	struct ruleset_chain *c = build_chain(rs, CHAIN_GUESTS);
@@ -236,8 +243,8 @@ static bool build_guests(struct ruleset *rs, const struct firewall_policy *p)
 			  expr_lookup_verdict(SET_PROFILES, set_id(rs, SET_PROFILES))) &&
 	       BUILD_RULE(c, expr_meta(NFT_META_SKUID), in_set(rs, SET_POOL),
 			  expr_verdict(NF_DROP, NULL)) &&
-	       BUILD_RULE(c, expr_socket_cgroup(p->scope_level),
-			  update_set(rs, SET_STRAYS, expr_counter())) &&
+	       build_strays_rule(rs, c, p->scope_level) &&
+	       build_strays_rule(rs, c, p->scope_level + 1) &&
 	       BUILD_RULE(c, expr_counter(), expr_verdict(NF_DROP, NULL));
 }
 

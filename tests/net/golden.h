@@ -157,13 +157,19 @@ static const struct {
 	  "rule 3 in chain guests: dynset key from 1, data from 0, op 1, set strays, timeout 0, "
 	  "flags 0, with counter\n" },
 
+	{ "		update @strays { socket cgroupv2 level 4 counter }\n",
+	  "rule 4 in chain guests\n"
+	  "rule 4 in chain guests: socket key 3, level 4, to 1\n"
+	  "rule 4 in chain guests: dynset key from 1, data from 0, op 1, set strays, timeout 0, "
+	  "flags 0, with counter\n" },
+
 	{ "		counter drop\n"
 	  "	}\n"
 	  "\n",
-	  "rule 4 in chain guests\n"
-	  "rule 4 in chain guests: counter\n"
-	  "rule 4 in chain guests: immediate to 0, data -, verdict 0, chain -\n"
-	  "4 rules in chain guests\n" },
+	  "rule 5 in chain guests\n"
+	  "rule 5 in chain guests: counter\n"
+	  "rule 5 in chain guests: immediate to 0, data -, verdict 0, chain -\n"
+	  "5 rules in chain guests\n" },
 
 	{ "	chain profile_drop {\n",
 	  "chain profile_drop, type -, hook 0, priority 0, policy 0, flags 0\n" },

@@ -691,6 +691,7 @@ static void nft_makes_the_same_of_it(void **state)
 		 "socket cgroupv2 level 2 vmap @profiles\n"
 		 "meta skuid @pool drop\n"
 		 "update @strays { socket cgroupv2 level 3 counter }\n"
+		 "update @strays { socket cgroupv2 level 4 counter }\n"
 		 "counter drop\n"
 		 "}\n"
 		 "chain profile_web {\n"

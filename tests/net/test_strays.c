@@ -63,6 +63,25 @@ static void any_uid_inside_is_dropped_and_counted(void **state)
 	firewall_free(fw);
 }
 
+/* Of a scope in a child slice of the profile's, too. */
+static void one_level_below_it_is_counted(void **state)
+{
+	struct firewall *fw = load_new(&tree.policy, true);
+	struct sender s = { .cgroup = tree.f, .uid = OTHER_UID };
+	_cleanup_close_ int receiver = udp_receiver(&s.port);
+
+	(void)state;
+	assert_int_equal(in_child(send_from, &s), SENT);
+	assert_int_equal(strays(fw, tree.f_id), SENT);
+	assert_int_equal(strays(fw, tree.b_id), 0);
+	s.uid = POOL_UID;
+	assert_int_equal(in_child(send_from, &s), SENT);
+	assert_int_equal(strays(fw, tree.f_id), SENT);
+	assert_int_equal(drops(fw, POOL_UID), SENT);
+	assert_int_equal(udp_received(receiver), 0);
+	firewall_free(fw);
+}
+
 static void the_uid_comes_first(void **state)
 {
 	struct firewall *fw = load_new(&tree.policy, true);
@@ -214,6 +233,7 @@ static void nft_makes_the_same_of_it(void **state)
 		 "socket cgroupv2 level 2 vmap @profiles\n"
 		 "meta skuid @pool drop\n"
 		 "update @strays { socket cgroupv2 level 3 counter }\n"
+		 "update @strays { socket cgroupv2 level 4 counter }\n"
 		 "counter drop\n"
 		 "}\n}\n",
 		 path);
@@ -228,6 +248,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		net_test(any_uid_inside_is_dropped_and_counted),
+		net_test(one_level_below_it_is_counted),
 		net_test(the_uid_comes_first),
 		net_test(outside_nothing_is_touched),
 		net_test(the_slice_itself_is_dropped),

@@ -32,13 +32,14 @@ static const char *find_mount(void)
 
 static int make_directories(void)
 {
-	const char *const paths[] = { tree.a, tree.b, tree.c, tree.d, tree.e };
+	const char *const paths[] = { tree.a, tree.b, tree.c, tree.d, tree.e, tree.f };
 
 	snprintf(tree.a, sizeof(tree.a), "%s/a", tree.slice);
 	snprintf(tree.b, sizeof(tree.b), "%s/b", tree.a);
 	snprintf(tree.c, sizeof(tree.c), "%s/c", tree.a);
 	snprintf(tree.d, sizeof(tree.d), "%s/d", tree.slice);
 	snprintf(tree.e, sizeof(tree.e), "%s/e", tree.d);
+	snprintf(tree.f, sizeof(tree.f), "%s/f", tree.c);
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
 		if (mkdir(paths[i], 0755) < 0)
 			return -errno;
@@ -58,6 +59,7 @@ int tree_make(void)
 	tree.b_id = id_of(tree.b);
 	tree.c_id = id_of(tree.c);
 	tree.d_id = id_of(tree.d);
+	tree.f_id = id_of(tree.f);
 	tree.policy = (struct firewall_policy){
 		.first_uid = 90000,
 		.uid_count = 3,
@@ -71,6 +73,7 @@ int tree_make(void)
 
 void tree_remove(void)
 {
+	rmdir(tree.f);
 	rmdir(tree.e);
 	rmdir(tree.d);
 	rmdir(tree.b);

@@ -347,13 +347,14 @@ static const struct change changes[] = {
 	CX("another map", "set Xrofiles", expr_text, GUESTS, 0, 1, NFTNL_EXPR_LOOKUP_SET, 0),
 	CX("map to a register", "to 1", expr_u32, GUESTS, 0, 1, NFTNL_EXPR_LOOKUP_DREG, NFT_REG_1),
 	CX("scope level", "level 2", expr_u32, GUESTS, 2, 0, NFTNL_EXPR_SOCKET_LEVEL, 2),
+	CX("child scope level", "level 3", expr_u32, GUESTS, 3, 0, NFTNL_EXPR_SOCKET_LEVEL, 3),
 	CX("dynset set", "set Xtrays", expr_text, GUESTS, 2, 1, NFTNL_EXPR_DYNSET_SET_NAME, 0),
 	CX("dynset operation", "op 2", expr_u32, GUESTS, 2, 1, NFTNL_EXPR_DYNSET_OP, 2),
 	CX("dynset inverted", "flags 0x1", expr_u32, GUESTS, 2, 1, NFTNL_EXPR_DYNSET_FLAGS, 1),
 	CX("dynset timeout", "timeout 5", expr_u64, GUESTS, 2, 1, NFTNL_EXPR_DYNSET_TIMEOUT, 5),
 	CX("dynset expression", "with counter limit", dynset_inner, GUESTS, 2, 1, 0, 0),
-	CX("no counter", "rule 4 in chain guests: immediate", expr_removed, GUESTS, 3, 0, 0, 0),
-	CX("continue", "verdict -1", expr_u32, GUESTS, 3, 1, NFTNL_EXPR_IMM_VERDICT,
+	CX("no counter", "rule 5 in chain guests: immediate", expr_removed, GUESTS, 4, 0, 0, 0),
+	CX("continue", "verdict -1", expr_u32, GUESTS, 4, 1, NFTNL_EXPR_IMM_VERDICT,
 	   (uint32_t)NFT_CONTINUE),
 
 	CX("others are guests",
@@ -387,9 +388,9 @@ static const struct change changes[] = {
 	CX("rules swapped", "rule 1 in chain output: meta", first_rules_swapped, OUTPUT, 1, 0, 0,
 	   0),
 	CX("rules of guests swapped", "rule 1 in chain guests: counter", first_rules_swapped,
-	   GUESTS, 3, 0, 0, 0),
+	   GUESTS, 4, 0, 0, 0),
 	C("a rule less", "1 rules in chain output", last_rule_removed, OUTPUT),
-	C("a rule of guests less", "3 rules in chain guests", last_rule_removed, GUESTS),
+	C("a rule of guests less", "4 rules in chain guests", last_rule_removed, GUESTS),
 	C("a rule of a profile less", "4 rules in chain profile_web", last_rule_removed, WEB),
 	C("a rule more", "rule 3 in chain output", rule_added, OUTPUT),
 	C("a rule of a profile more", "rule 2 in chain profile_drop", rule_added, DROP),
@@ -486,7 +487,7 @@ static void what_changes_by_itself_does_not_matter(void **state)
 	nftnl_set_set_u64(live.sets[POOL].set, NFTNL_SET_HANDLE, 12);
 	nftnl_set_set_u32(live.sets[POOL].set, NFTNL_SET_ID, 12);
 	nftnl_expr_set_u32(expr_at(live.chains[OUTPUT].rules[1], 1), NFTNL_EXPR_LOOKUP_SET_ID, 12);
-	counter = expr_at(live.chains[GUESTS].rules[3], 0);
+	counter = expr_at(live.chains[GUESTS].rules[4], 0);
 	nftnl_expr_set_u64(counter, NFTNL_EXPR_CTR_PACKETS, 1000);
 	nftnl_expr_set_u64(counter, NFTNL_EXPR_CTR_BYTES, 100000);
 	assert_int_equal(ruleset_compare(&wanted, &live, NULL), 0);

@@ -127,7 +127,7 @@ static void one_transaction_in_order(void **state)
 		NFT_MSG_NEWSETELEM, NFT_MSG_NEWRULE,	NFT_MSG_NEWRULE,    NFT_MSG_NEWRULE,
 		NFT_MSG_NEWRULE,    NFT_MSG_NEWRULE,	NFT_MSG_NEWRULE,    NFT_MSG_NEWRULE,
 		NFT_MSG_NEWRULE,    NFT_MSG_NEWRULE,	NFT_MSG_NEWRULE,    NFT_MSG_NEWRULE,
-		NFT_MSG_NEWRULE,
+		NFT_MSG_NEWRULE,    NFT_MSG_NEWRULE,
 	};
 	_cleanup_(transaction_free) struct transaction t = TRANSACTION_NULL;
 	struct channel ch = CHANNEL_NULL;
@@ -141,11 +141,11 @@ static void one_transaction_in_order(void **state)
 		assert_int_equal(NFNL_MSG_TYPE(nlh->nlmsg_type), types[i]);
 	}
 	assert_string_equal(t.items[14].name, "elements 1 to 3 of set pool");
-	assert_string_equal(t.items[29].name, "rule 5 of chain profile_web");
+	assert_string_equal(t.items[30].name, "rule 5 of chain profile_web");
 	assert_int_equal(t.items[18].kind, OBJECT_SLICE_RULE);
 	assert_int_equal(t.items[19].kind, OBJECT_RULE);
-	assert_int_equal(t.items[28].kind, OBJECT_LOG_RULE);
-	assert_int_equal(t.items[29].kind, OBJECT_REJECT_RULE);
+	assert_int_equal(t.items[29].kind, OBJECT_LOG_RULE);
+	assert_int_equal(t.items[30].kind, OBJECT_REJECT_RULE);
 }
 
 static int find_flags(const struct nlattr *attr, void *data)
@@ -262,11 +262,11 @@ static void nonsense_is_refused(void **state)
 		policy_of(90000, 1, 1, 4, 4, 3),
 		policy_of(90000, 1, 1, 1, 0, 3),
 		policy_of(90000, 1, 1, 1, 4, 3),
-		policy_of(90000, 1, 1, 1, 2, 256),
+		policy_of(90000, 1, 1, 1, 2, 255),
 	};
 	const struct firewall_policy good[] = {
 		policy_of(1, 1, 1, 1, 1, 1),
-		policy_of(UINT32_MAX - 2, 1, UINT64_MAX, 1, 2, 255),
+		policy_of(UINT32_MAX - 2, 1, UINT64_MAX, 1, 2, 254),
 		policy_of(65536, RULESET_UIDS_MAX, 1, 1, 2, 3),
 	};
 
