@@ -25,7 +25,9 @@ static int judge(struct run *r, struct error *e)
 
 	if (ret == 0)
 		ret = policy_profile(c, a, r->asked.net, &profile, e);
-	return ret < 0 ? ret : place_in(r, daemon_slice(r->d, profile->name), e);
+	if (ret == 0)
+		r->slice = daemon_slice(r->d, profile->name);
+	return ret;
 }
 
 static void grant(struct run *r)

@@ -66,14 +66,34 @@ int audit_parse_status(const char *text, struct audit_process *ret)
 	return 0;
 }
 
+/* Behind the slice of a profile, and behind the part of it if there is one (part.h); NULL when it
+ * is in none. */
+static const char *behind_slices(const char *group)
+{
+	char profile[AUDIT_GROUP_MAX], child[AUDIT_GROUP_MAX + 16];
+	char part[3];
+	int n = 0, more = 0;
+
+	if (sscanf(group, HARPE "/harpe-%255[a-z0-9].slice/%n", profile, &n) < 1 || n == 0)
+		return NULL;
+	group += n;
+	snprintf(child, sizeof(child), "harpe-%s-", profile);
+	if (strncmp(group, child, strlen(child)) != 0)
+		return group;
+	group += strlen(child);
+	if (sscanf(group, "%2[0-9].slice/%n", part, &more) < 1 || more == 0 || part[0] == '0')
+		return NULL;
+	return group + more;
+}
+
 bool audit_parse_group(const char *group, char ret_id[AUDIT_ID_MAX])
 {
-	char profile[AUDIT_GROUP_MAX], id[AUDIT_ID_MAX], rest[2];
+	const char *scope = behind_slices(group);
+	char id[AUDIT_ID_MAX];
 	int n = 0;
 
-	if (sscanf(group, HARPE "/harpe-%255[a-z0-9].slice/harpe-%63[0-9a-f].scope/guest%n%1[/]",
-		   profile, id, &n, rest) < 2 ||
-	    n == 0 || (group[n] != '\0' && group[n] != '/'))
+	if (!scope || sscanf(scope, "harpe-%63[0-9a-f].scope/guest%n", id, &n) < 1 || n == 0 ||
+	    (scope[n] != '\0' && scope[n] != '/'))
 		return false;
 	snprintf(ret_id, AUDIT_ID_MAX, "%s", id);
 	return true;

@@ -59,7 +59,7 @@ const struct audit_check audit_bpf_checks[] = {
 	  look_bpf },
 	{ "HG-BPF-002",
 	  "Nothing but a profile's own list is allowed by the slices above its guests",
-	  "IPAddressDeny= and IPAddressAllow= of each profile's slice, " SLICE
+	  "IPAddressDeny= and IPAddressAllow= of each profile's slice, its child slices, " SLICE
 	  " and -.slice, by D-Bus",
 	  "systemd adds up what all slices above allow, and that wins over what is denied.",
 	  "systemctl cat the slice that is named; take the line away; systemctl daemon-reload",

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
@@ -171,59 +170,6 @@ void daemon_verify_uids(struct daemon *d)
 		look_later(d, DIRTY_USEC);
 }
 
-/* ---- the profiles' slices ---- */
-
-static int on_slice_change(sd_event_source *source, const struct inotify_event *event,
-			   void *userdata)
-{
-	struct daemon *d = userdata;
-
-	(void)source;
-	if (event->len == 0 || !(event->mask & IN_DELETE))
-		return 0;
-	for (size_t i = 0; i < d->n_slices; i++)
-		if (pin_lost(&d->slices[i]->pin, d->scopes, event->name))
-			return 0; /* the next connection brings another */
-	runs_scope_gone(d, event->name);
-	return 0;
-}
-
-/* The directory that is there now: it is another one when the slice was made anew. */
-static int watch_slice(struct daemon *d, struct profile_slice *slice)
-{
-	if (slice->watched == slice->id)
-		return 0;
-	slice->watched = slice->id; /* tried once, whatever comes of it */
-	slice->watch = sd_event_source_disable_unref(slice->watch);
-	return sd_event_add_inotify(d->event, &slice->watch, slice->path, IN_DELETE | IN_ONLYDIR,
-				    on_slice_change, d);
-}
-
-/* Those that are served already stay as they are. */
-static int serve_slices(struct daemon *d, struct error *e)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < d->n_slices; i++) {
-		struct profile_slice *s = d->slices[i];
-		int r = watch_slice(d, s);
-
-		if (r < 0)
-			ret = error_errno(e, r, "%s cannot be watched", s->path);
-		pin_keep(&s->pin, d->scopes, s->profile, s->unit);
-	}
-	return ret;
-}
-
-/* What was lost since the last time comes back. */
-static void keep_slices(struct daemon *d)
-{
-	struct error e = ERROR_NULL;
-
-	if (serve_slices(d, &e) < 0)
-		journal_error("%s", e.text);
-}
-
 /* ---- the ruleset ---- */
 
 static int on_look(sd_event_source *source, uint64_t usec, void *userdata)
@@ -275,7 +221,7 @@ static int on_connection(sd_event_source *source, int fd, uint32_t revents, void
 	struct daemon *d = userdata;
 	int r;
 
-	keep_slices(d);
+	daemon_keep_slices(d);
 	r = runs_accept(d);
 
 	(void)source;
@@ -393,7 +339,7 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
 		journal_error("the configuration stays as it was: %s", e.text);
 	else
 		journal_info("the configuration was read again");
-	keep_slices(d);
+	daemon_keep_slices(d);
 	sd_notify(0, "READY=1");
 	asks_admit_waiting(d);
 	return 0;
@@ -518,7 +464,7 @@ static int loop(struct daemon *d, struct error *e)
 
 	if (state < 0)
 		return state;
-	r = serve_slices(d, e);
+	r = daemon_serve_slices(d, e);
 	if (r < 0)
 		return r;
 	sd_notify(0, "READY=1");
@@ -534,10 +480,7 @@ static int loop(struct daemon *d, struct error *e)
 
 static void release(struct daemon *d)
 {
-	for (size_t i = 0; i < d->n_slices; i++) {
-		sd_event_source_disable_unref(d->slices[i]->watch);
-		pin_stop(&d->slices[i]->pin);
-	}
+	daemon_leave_slices(d);
 	scopes_free(d->scopes);
 	firewall_free(d->firewall);
 	identity_pool_free(d->pool);

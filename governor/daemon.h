@@ -13,6 +13,7 @@
 #include "governor/confine.h"
 #include "governor/identity.h"
 #include "governor/pair.h"
+#include "governor/part.h"
 #include "governor/pin.h"
 #include "governor/scope.h"
 #include "governor/view_base.h"
@@ -20,6 +21,19 @@
 #include "nft/monitor.h"
 
 struct run;
+
+struct profile_slice;
+
+/* One part of it, see part.h. */
+struct part {
+	struct daemon *d;
+	const struct profile_slice *slice;
+	unsigned int number;
+	uint32_t share;		/* that systemd was told; 0 = none */
+	struct pin pin;		/* keeps its controllers on */
+	sd_event_source *watch; /* of the directory with this id */
+	uint64_t watched;
+};
 
 /* The slice of one network profile. It stays when a reload takes the profile away: guests may be in
  * it. */
@@ -29,10 +43,8 @@ struct profile_slice {
 	char path[PATH_TEXT_MAX]; /* its cgroup directory */
 	uint64_t id;		  /* its cgroup id, as the firewall knows it */
 	bool own_network, resolver;
-	unsigned int filter;	/* which of the daemon's filters */
-	struct pin pin;		/* keeps its controllers on */
-	sd_event_source *watch; /* of the directory with this id */
-	uint64_t watched;
+	unsigned int filter; /* which of the daemon's filters */
+	struct part parts[PARTS_MAX];
 };
 
 /* More than there can be profiles: those of former configurations stay. */
@@ -81,6 +93,23 @@ void daemon_free_policy(struct daemon *d);
 
 /* The slice of a profile that the configuration has, or had; NULL for others. */
 struct profile_slice *daemon_slice(const struct daemon *d, const char *profile);
+
+/* Watches all profiles' slices and starts their pins, where that is not so already. */
+int daemon_serve_slices(struct daemon *d, struct error *e);
+
+/* The same again: what was lost since comes back. */
+void daemon_keep_slices(struct daemon *d);
+
+/* A scope is about to be in the part of @slice: starts its pin if there is none, and tells systemd
+ * how much the part weighs with it. */
+void daemon_keep_part(struct daemon *d, struct profile_slice *slice, unsigned int number);
+
+/* Watches the part, in which a scope is. Without (which the journal tells) it takes longer until it
+ * is seen that one is gone. */
+void daemon_watch_part(struct daemon *d, struct profile_slice *slice, unsigned int number);
+
+/* The end of all that. */
+void daemon_leave_slices(struct daemon *d);
 
 /* Is the firewall in place for guests in @slice: our table as committed, slice ids fresh? When it
  * is not (-ESTALE), all guests are ended and it is rebuilt. Other errors: could not look. */

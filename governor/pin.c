@@ -25,8 +25,17 @@ static void on_started(void *userdata, int r, const struct error *error)
 		pin_stop(p);
 }
 
-static int start(struct pin *p, struct scopes *s, const char *profile, const char *slice,
-		 struct error *e)
+/* What is between "harpe-" and ".slice" tells pins apart. */
+static void name(struct pin *p, const char *slice)
+{
+	const char *which = strchr(slice, '-') + 1;
+
+	p->count = (p->count + 1) % PIN_COUNT;
+	snprintf(p->name, sizeof(p->name), "harpe-pin-%.*s-%d-%u.scope", (int)strcspn(which, "."),
+		 which, getpid(), p->count);
+}
+
+static int start(struct pin *p, struct scopes *s, const char *slice, struct error *e)
 {
 	char description[96];
 	struct limits limits = { .value = { PIN_MEMORY, 0, USEC_PER_SEC, 1, LIMIT_INFINITY,
@@ -44,13 +53,11 @@ static int start(struct pin *p, struct scopes *s, const char *profile, const cha
 		return error_errno(e, r, "no process for it");
 	spec.pid = p->holder.pid;
 	snprintf(description, sizeof(description), "Keeps the controllers of %s on", slice);
-	p->count = (p->count + 1) % PIN_COUNT;
-	snprintf(p->name, sizeof(p->name), "harpe-pin-%.*s-%d-%u.scope", PROFILE_NAME_MAX, profile,
-		 getpid(), p->count);
+	name(p, slice);
 	return scope_start(s, &spec, on_started, p, e);
 }
 
-void pin_keep(struct pin *p, struct scopes *s, const char *profile, const char *slice)
+void pin_keep(struct pin *p, struct scopes *s, const char *slice)
 {
 	struct error e = ERROR_NULL;
 	int r;
@@ -58,7 +65,7 @@ void pin_keep(struct pin *p, struct scopes *s, const char *profile, const char *
 	if (p->holder.pid > 0 ||
 	    (p->failed_usec > 0 && clock_usec(CLOCK_MONOTONIC) - p->failed_usec < RETRY_USEC))
 		return;
-	r = start(p, s, profile, slice, &e);
+	r = start(p, s, slice, &e);
 	if (r < 0)
 		on_started(p, r, &e);
 }

@@ -18,9 +18,9 @@ struct pin {
 	uint64_t failed_usec;	   /* CLOCK_MONOTONIC, the last failure; 0 = none */
 };
 
-/* Starts the pin of @profile's @slice if there is none. A failure is written to the journal and
- * harms no guest; another call is another try, after ten seconds. */
-void pin_keep(struct pin *p, struct scopes *s, const char *profile, const char *slice);
+/* Starts the pin of the unit @slice, harpe-NAME.slice, if there is none. A failure is written to
+ * the journal and harms no guest; another call is another try, after ten seconds. */
+void pin_keep(struct pin *p, struct scopes *s, const char *slice);
 
 /* The scope @name is gone. Was it the pin? */
 bool pin_lost(struct pin *p, struct scopes *s, const char *name);

@@ -27,27 +27,45 @@ int place_name(struct run *r, struct error *e)
 	return ret;
 }
 
-int place_in(struct run *r, const struct profile_slice *slice, struct error *e)
+unsigned int place_part(const struct run *r)
 {
-	r->slice = slice;
-	if ((size_t)snprintf(r->path, sizeof(r->path), "%s/%s", slice->path, r->scope) >=
-	    sizeof(r->path))
+	uint32_t n_scopes[PARTS_MAX] = { 0 };
+
+	for (const struct run *o = r->d->runs; o; o = o->next)
+		if (o->has_scope && o->slice == r->slice)
+			n_scopes[o->part]++;
+	return part_with_room(n_scopes, part_count(r->d->config->uid_count));
+}
+
+/* Settles where the scope will be. */
+static int settle(struct run *r, struct error *e)
+{
+	char slice[PATH_TEXT_MAX];
+
+	r->part = place_part(r);
+	part_path(r->slice->path, r->slice->profile, r->part, slice);
+	if ((size_t)snprintf(r->path, sizeof(r->path), "%s/%s", slice, r->scope) >= sizeof(r->path))
 		return error_set(e, -ENAMETOOLONG, "the slice lies too deep");
 	return 0;
 }
 
 int place_take(struct run *r, const char *description, scope_callback started, struct error *e)
 {
+	char slice[PART_UNIT_MAX];
 	struct scope_spec spec = {
 		.name = r->scope,
-		.slice = r->slice->unit,
+		.slice = slice,
 		.description = description,
 		.limits = &r->made,
 	};
-	int ret = identity_lease(r->d->pool, &r->uid, e);
+	int ret = settle(r, e);
 
+	if (ret == 0)
+		ret = identity_lease(r->d->pool, &r->uid, e);
 	if (ret < 0)
 		return ret;
+	part_unit(r->slice->profile, r->part, slice);
+	daemon_keep_part(r->d, r->slice, r->part);
 	ret = holder_start(&r->holder);
 	spec.pid = r->holder.pid;
 	if (ret < 0)
@@ -78,6 +96,7 @@ int place_check(struct run *r, struct error *e)
 	if (stat(path, &st) < 0)
 		return error_errno(e, -errno, "%s", path);
 	r->scope_id = st.st_ino;
+	daemon_watch_part(r->d, r->slice, r->part);
 	return 0;
 }
 
@@ -93,6 +112,7 @@ void place_move(struct run *from, struct run *to)
 	memcpy(to->scope, from->scope, sizeof(to->scope));
 	memcpy(to->path, from->path, sizeof(to->path));
 	to->slice = from->slice;
+	to->part = from->part;
 	to->scope_id = from->scope_id;
 	to->made = from->made;
 	to->born_usec = from->born_usec;

@@ -10,11 +10,11 @@ int place_id(struct run *r, struct error *e);
 /* The same, and the scope is called after it. */
 int place_name(struct run *r, struct error *e);
 
-/* Settles in which slice that will be. */
-int place_in(struct run *r, const struct profile_slice *slice, struct error *e);
+/* The part of r->slice, which is settled, in which a scope would be made now. */
+unsigned int place_part(const struct run *r);
 
-/* Leases a uid and asks systemd for the scope, with the limits r->made; @started is called with @r
- * as for scope_start(). On failure nothing is left. */
+/* Leases a uid and asks systemd for the scope, in r->slice with the limits r->made; @started is
+ * called with @r as for scope_start(). On failure nothing is left. */
 int place_take(struct run *r, const char *description, scope_callback started, struct error *e);
 
 /* Is the scope where it has to be, and the holder in it? Notes its cgroup id. */

@@ -43,7 +43,8 @@ struct run {
 	struct limits limits;
 	struct limits made; /* with which systemd makes the scope: @limits, or more (a slot's) */
 	struct limit_origins origins;
-	const struct profile_slice *slice;
+	struct profile_slice *slice;
+	unsigned int part; /* of it, in which the scope is */
 	char id[RUN_ID_LEN + 1];
 	char scope[SCOPE_NAME_MAX];
 	char path[PATH_TEXT_MAX]; /* the scope's cgroup directory */

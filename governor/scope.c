@@ -13,6 +13,7 @@
 
 #include "common/fd.h"
 #include "governor/cgroup.h"
+#include "governor/part.h"
 #include "governor/scope_message.h"
 
 #define SILENCE_USEC	(20 * USEC_PER_SEC) /* without any answer of systemd's */
@@ -33,8 +34,8 @@
 struct job {
 	struct job *next;
 	struct scopes *scopes;
-	struct scope_spec spec; /* points to the three that follow */
-	char name[SCOPE_NAME_MAX], description[DESCRIPTION_MAX];
+	struct scope_spec spec; /* points to the four that follow */
+	char name[SCOPE_NAME_MAX], slice[PART_UNIT_MAX], description[DESCRIPTION_MAX];
 	struct limits limits;
 	scope_callback callback;
 	void *userdata;
@@ -366,10 +367,12 @@ static int job_new(struct scopes *s, const struct scope_spec *spec, struct job *
 	if (!j)
 		return -ENOMEM;
 	snprintf(j->name, sizeof(j->name), "%s", spec->name);
+	snprintf(j->slice, sizeof(j->slice), "%s", spec->slice);
 	snprintf(j->description, sizeof(j->description), "%s", spec->description);
 	j->limits = *spec->limits;
 	j->spec = *spec;
 	j->spec.name = j->name;
+	j->spec.slice = j->slice;
 	j->spec.description = j->description;
 	j->spec.limits = &j->limits;
 	j->scopes = s;
@@ -412,6 +415,16 @@ void scope_stop(struct scopes *s, const char *name)
 		return;
 	sd_bus_call_method_async(s->bus, NULL, MANAGER_NAME, MANAGER_PATH, MANAGER_INTERFACE,
 				 "StopUnit", NULL, NULL, "ss", name, "replace");
+}
+
+void scope_weigh(struct scopes *s, const char *slice, uint32_t share)
+{
+	sd_bus_message *m = NULL;
+
+	if (connect_bus(s, NULL) < 0 || scope_message_weigh(s->bus, slice, share, &m) < 0)
+		return;
+	sd_bus_call_async(s->bus, NULL, m, NULL, NULL, 0);
+	sd_bus_message_unref(m);
 }
 
 /* ---- looking ---- */

@@ -13,6 +13,7 @@
 
 #include "common/fd.h"
 #include "governor/cgroup.h"
+#include "governor/part.h"
 #include "governor/scope_message.h"
 
 #define UNIT_EXISTS MANAGER_NAME ".UnitExists"
@@ -176,11 +177,12 @@ static int wait_for_cgroup(const struct profile *p, struct error *e)
 	return error_set(e, -ETIMEDOUT, "%s: systemd has not made it within 5 s", p->slice);
 }
 
-static int make_slice(sd_bus *bus, const struct profile *p, struct error *e)
+static int make_slice(sd_bus *bus, const struct config *c, const struct profile *p, struct error *e)
 {
 	sd_bus_error error = SD_BUS_ERROR_NULL;
 	int r = start_slice(bus, p, &error);
 
+	(void)c;
 	if (sd_bus_error_has_name(&error, UNIT_EXISTS)) {
 		sd_bus_error_free(&error);
 		r = change_slice(bus, p, &error);
@@ -259,32 +261,54 @@ static void count_undue(void *userdata, const struct ip_rule *rule)
 	c->undue += !(c->in_slice && slices_rule_is_due(c->profile, rule));
 }
 
-static int check_slice(sd_bus *bus, const struct profile *p, struct error *e)
+static int check_allowed(sd_bus *bus, const struct profile *p, const char *slice, bool in_slice,
+			 struct error *e)
 {
-	const char *const slices[] = { p->slice, SLICE, "-.slice" };
+	struct comparison c = { .profile = p, .in_slice = in_slice };
+	int r = each_rule(bus, slice, "IPAddressAllow", count_undue, &c, e);
+
+	if (r < 0 || c.undue == 0)
+		return r;
+	return error_set(e, -ESTALE,
+			 "%s: IPAddressAllow= would win over the guests' IPAddressDeny=any; "
+			 "remove it",
+			 slice);
+}
+
+/* The slice of the profile, and the child slices that its guests can come to lie in, which need not
+ * be there yet: drop-ins are. */
+static int check_parts(sd_bus *bus, const struct config *c, const struct profile *p,
+		       struct error *e)
+{
+	char unit[PART_UNIT_MAX];
+	int r = 0;
+
+	for (unsigned int i = 0; i < part_count(c->uid_count) && r == 0; i++)
+		r = check_allowed(bus, p, part_unit(p->name, i, unit), true, e);
+	return r;
+}
+
+static int check_slice(sd_bus *bus, const struct config *c, const struct profile *p,
+		       struct error *e)
+{
 	int any = 0, r = each_rule(bus, p->slice, "IPAddressDeny", count_any, &any, e);
 
 	if (r == 0 && any < 2) /* IPv4 and IPv6 */
 		return error_set(e, -ESTALE,
 				 "%s: IPAddressDeny=any is missing; see systemctl cat %s", p->slice,
 				 p->slice);
-	for (size_t i = 0; i < ARRAY_SIZE(slices) && r == 0; i++) {
-		struct comparison c = { .profile = p, .in_slice = i == 0 };
-
-		r = each_rule(bus, slices[i], "IPAddressAllow", count_undue, &c, e);
-		if (r == 0 && c.undue > 0)
-			r = error_set(e, -ESTALE,
-				      "%s: IPAddressAllow= would win over the guests' "
-				      "IPAddressDeny=any; remove it",
-				      slices[i]);
-	}
-	return r;
+	if (r == 0)
+		r = check_parts(bus, c, p, e);
+	if (r == 0)
+		r = check_allowed(bus, p, SLICE, false, e);
+	return r < 0 ? r : check_allowed(bus, p, "-.slice", false, e);
 }
 
 /* ---- all of them ---- */
 
 static int each_profile(const struct config *c, bool built_in,
-			int (*f)(sd_bus *bus, const struct profile *p, struct error *e),
+			int (*f)(sd_bus *bus, const struct config *c, const struct profile *p,
+				 struct error *e),
 			struct error *e)
 {
 	sd_bus *bus = NULL;
@@ -295,7 +319,7 @@ static int each_profile(const struct config *c, bool built_in,
 				   "no connection to the system bus; is dbus.service running?");
 	r = 0;
 	for (uint32_t i = built_in ? 0 : PROFILE_BUILT_IN; i < c->n_profiles && r == 0; i++)
-		r = f(bus, &c->profiles[i], e);
+		r = f(bus, c, &c->profiles[i], e);
 	sd_bus_flush_close_unref(bus);
 	return r;
 }

@@ -14,8 +14,8 @@
 /* Makes or changes the slices of all profiles in @c that are not built in. */
 int slices_make(const struct config *c, struct error *e);
 
-/* Does systemd hold IPAddressDeny=any for every profile's slice, and no IPAddressAllow= in it or
- * above that is not the profile's? -ESTALE names the slice. */
+/* Does systemd hold IPAddressDeny=any for every profile's slice, and no IPAddressAllow= in it, in
+ * its parts or above that is not the profile's? -ESTALE names the slice. */
 int slices_check(const struct config *c, struct error *e);
 
 /* One rule of systemd's: addresses that are allowed or denied. */

@@ -143,12 +143,11 @@ static int settle(struct run *r, struct error *e)
 	struct limits unasked;
 	int ret;
 
+	r->slice = daemon_slice(r->d, c->net);
 	limits_clear(&unasked);
 	ret = policy_limits(c, &c->access[0], &unasked, &r->made, &origins, e);
 	if (ret == 0)
 		ret = place_name(r, e);
-	if (ret == 0)
-		ret = place_in(r, daemon_slice(r->d, c->net), e);
 	if (ret == 0 && r->made.value[LIMIT_TIME] != LIMIT_INFINITY)
 		r->made.value[LIMIT_TIME] += LIFE_USEC; /* systemd counts from now on */
 	return ret;

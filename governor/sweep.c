@@ -4,15 +4,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/fd.h"
 #include "governor/cgroup_counters.h"
 #include "governor/ledger.h"
+#include "governor/part.h"
 
-#define ROUNDS	 100
+#define ROUNDS	 100	   /* in which none goes */
 #define ROUND_NS 100000000 /* 0.1 s */
 
 static int has_suffix(const char *name, const char *suffix)
@@ -28,28 +32,42 @@ static int is_own_scope(const char *name)
 	return strncmp(name, "harpe-", strlen("harpe-")) == 0 && has_suffix(name, ".scope");
 }
 
-/* Kills what is in there; the number of scopes, the name of one in @last. */
-static int kill_scopes(const char *path, char *last, size_t size, struct error *e)
+struct left {
+	unsigned int n;
+	char last[512]; /* the path of one */
+};
+
+static void kill_scope(int slice, const char *path, const char *name, struct left *left)
+{
+	_cleanup_close_ int fd = openat(slice, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return; /* gone meanwhile */
+	cgroup_kill_scope(fd);
+	snprintf(left->last, sizeof(left->last), "%s/%s", path, name);
+	left->n++;
+}
+
+/* Kills what is in the scopes of the slice @path, and in those of its child slices. */
+static int kill_scopes(const char *path, bool has_parts, struct left *left, struct error *e)
 {
 	_cleanup_(close_directory) DIR *slice = opendir(path);
 	struct dirent *entry;
-	int n = 0;
+	int r = 0;
 
 	if (!slice)
-		return error_errno(e, -errno, "%s: cannot be read", path);
-	while ((entry = readdir(slice))) {
-		_cleanup_close_ int fd = -1;
+		return errno == ENOENT ? 0 : error_errno(e, -errno, "%s: cannot be read", path);
+	while (r == 0 && (entry = readdir(slice))) {
+		char below[512];
 
-		if (!is_own_scope(entry->d_name))
+		if (is_own_scope(entry->d_name))
+			kill_scope(dirfd(slice), path, entry->d_name, left);
+		if (!has_parts || !has_suffix(entry->d_name, ".slice"))
 			continue;
-		fd = openat(dirfd(slice), entry->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (fd < 0)
-			continue; /* gone meanwhile */
-		cgroup_kill_scope(fd);
-		snprintf(last, size, "%s", entry->d_name);
-		n++;
+		snprintf(below, sizeof(below), "%s/%s", path, entry->d_name);
+		r = kill_scopes(below, false, left, e);
 	}
-	return n;
+	return r;
 }
 
 struct sweep {
@@ -57,16 +75,28 @@ struct sweep {
 	sweep_found found;
 };
 
+/* In which part of its profile's slice it is, nobody wrote down. */
+static bool find_scope(const char *slice, const struct report *r, char ret[PATH_TEXT_MAX + 256])
+{
+	char unit[PART_UNIT_MAX], profile[PATH_TEXT_MAX / 2], path[PATH_TEXT_MAX];
+
+	snprintf(profile, sizeof(profile), "%s/%s", slice, part_unit(r->profile, 0, unit));
+	for (unsigned int i = 0; i < PARTS_MAX; i++) {
+		part_path(profile, r->profile, i, path);
+		snprintf(ret, PATH_TEXT_MAX + 256, "%s/%s", path, r->scope);
+		if (access(ret, F_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void on_found(void *userdata, struct report *r)
 {
 	const struct sweep *s = userdata;
-	char scope[512];
+	char scope[PATH_TEXT_MAX + 256];
 
-	if (profile_name_valid(r->profile) && r->scope[0]) {
-		snprintf(scope, sizeof(scope), "%s/harpe-%s.slice/%s", s->slice, r->profile,
-			 r->scope);
+	if (profile_name_valid(r->profile) && r->scope[0] && find_scope(s->slice, r, scope))
 		cgroup_counters_at(scope, r);
-	}
 	s->found(r);
 }
 
@@ -77,28 +107,14 @@ int sweep_ledger(const char *slice, const char *ledger, sweep_found found, struc
 	return ledger_settle(ledger, on_found, &s, e);
 }
 
-static int sweep_slice(const char *path, struct error *e)
-{
-	struct timespec pause = { .tv_nsec = ROUND_NS };
-	char last[256] = "";
-	int n = 0;
-
-	for (int i = 0; i < ROUNDS; i++) {
-		n = kill_scopes(path, last, sizeof(last), e);
-		if (n <= 0)
-			return n;
-		nanosleep(&pause, NULL);
-	}
-	return error_set(e, -EBUSY, "%s/%s: an earlier run's scope does not go away (%d of them)",
-			 path, last, n);
-}
-
-int sweep_slices(const char *slice, struct error *e)
+/* All profiles' slices at once. */
+static int kill_all(const char *slice, struct left *left, struct error *e)
 {
 	_cleanup_(close_directory) DIR *slices = opendir(slice);
 	struct dirent *entry;
 	int r = 0;
 
+	*left = (struct left){ 0 };
 	if (!slices)
 		return error_errno(e, -errno, "%s: cannot be read", slice);
 	while (r == 0 && (entry = readdir(slices))) {
@@ -107,7 +123,29 @@ int sweep_slices(const char *slice, struct error *e)
 		if (!has_suffix(entry->d_name, ".slice"))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", slice, entry->d_name);
-		r = sweep_slice(path, e);
+		r = kill_scopes(path, true, left, e);
 	}
 	return r;
+}
+
+/* As long as they get fewer: systemd takes its time for many. */
+int sweep_slices(const char *slice, struct error *e)
+{
+	struct timespec pause = { .tv_nsec = ROUND_NS };
+	unsigned int least = UINT_MAX;
+	struct left left;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		int r = kill_all(slice, &left, e);
+
+		if (r < 0 || left.n == 0)
+			return r;
+		if (left.n < least) {
+			least = left.n;
+			i = 0;
+		}
+		nanosleep(&pause, NULL);
+	}
+	return error_set(e, -EBUSY, "%s: an earlier run's scope does not go away (%u of them)",
+			 left.last, left.n);
 }

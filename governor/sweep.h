@@ -11,5 +11,6 @@ typedef void (*sweep_found)(const struct report *r);
 int sweep_ledger(const char *slice, const char *ledger, sweep_found found, struct error *e);
 
 /* Kills everything in the scopes below all profiles' slices, which are below @slice, and waits
- * until systemd has taken them away. -EBUSY names a scope that stays. */
+ * until systemd has taken them away. -EBUSY names a scope that stays when for ten seconds none
+ * went. */
 int sweep_slices(const char *slice, struct error *e);

@@ -60,8 +60,9 @@ def memory_available_mib():
 
 
 def scopes():
-    slices = pathlib.Path("/sys/fs/cgroup/harpe.slice").glob("*.slice/harpe-*.scope")
-    return [s for s in slices if "harpe-pin-" not in s.name]
+    top = pathlib.Path("/sys/fs/cgroup/harpe.slice")
+    return [scope for where in ("*.slice", "*.slice/*.slice") for scope in top.glob(f"{where}/harpe-*.scope")
+            if "harpe-pin-" not in scope.name]
 
 
 def took(action):

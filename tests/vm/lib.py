@@ -121,8 +121,20 @@ def has_scopes():
 
 
 def all_scopes():
-    return [p for s in (SLICE, DROP_SLICE) for p in glob.glob(str(s / "harpe-*.scope"))
-            if "/harpe-pin-" not in p]
+    return [p for s in (SLICE, DROP_SLICE) for where in ("harpe-*.scope", "harpe-*.slice/harpe-*.scope")
+            for p in glob.glob(str(s / where)) if "/harpe-pin-" not in p]
+
+
+def part(profile, number):
+    """The directory of a part of a profile's slice: see governor/part.h."""
+    slice_ = SLICE.with_name(f"harpe-{profile}.slice")
+    return slice_ / f"harpe-{profile}-{number}.slice" if number else slice_
+
+
+def guest_slice(pid):
+    """The directory of the slice that a guest's process is in, below scope and guest/."""
+    group = pathlib.Path(f"/proc/{pid}/cgroup").read_text().strip()[len("0::/"):]
+    return (pathlib.Path("/sys/fs/cgroup") / group).parents[1]
 
 
 def was_never_used(scope):

@@ -311,8 +311,7 @@ class Layers:
 
 
 def scope_of(row):
-    candidates = [s / f"harpe-{row['id']}.scope" for s in (lib.SLICE, lib.DROP_SLICE)]
-    return next(path for path in candidates if path.exists())
+    return lib.guest_slice(row["main_pid"]) / f"harpe-{row['id']}.scope"
 
 
 @contextlib.contextmanager
