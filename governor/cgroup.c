@@ -112,9 +112,25 @@ static int move_holder(const struct cgroup *cg, pid_t holder, struct error *e)
 	return write_in(cg, cg->scope_fd, "sup/cgroup.procs", pid, e);
 }
 
-static int lift_cpu(const struct cgroup *cg, struct error *e)
+/* One process alone, as what sets a guest up, never needs more than one CPU. */
+static bool slows(const char *cpu_max)
 {
+	uint64_t quota, period;
+
+	return parse_cpu_max(cpu_max, &quota, &period) == 0 &&
+	       cpu_per_second(quota, period) < USEC_PER_SEC;
+}
+
+static int lift_cpu(struct cgroup *cg, struct error *e)
+{
+	cg->lifted = true;
 	return write_in(cg, cg->scope_fd, "cpu.max", "max", e);
+}
+
+static int put_guest_cpu(const struct cgroup *cg, struct error *e)
+{
+	return cg->guest_cpu_max[0] ? write_in(cg, cg->guest_fd, "cpu.max", cg->guest_cpu_max, e)
+				    : 0;
 }
 
 int cgroup_make(struct cgroup *cg, const char *scope_path, pid_t holder, struct error *e)
@@ -227,15 +243,20 @@ int cgroup_bound(struct cgroup *cg, const struct limits *limits, const struct li
 	r = (int)read_file_at(cg->scope_fd, "cpu.max", cg->cpu_max, sizeof(cg->cpu_max));
 	if (r < 0)
 		return error_errno(e, r, "%s/cpu.max: cannot be read", cg->path);
-	return lift_cpu(cg, e);
+	return slows(cg->cpu_max) || slows(cg->guest_cpu_max) ? lift_cpu(cg, e)
+							      : put_guest_cpu(cg, e);
 }
 
 int cgroup_throttle(struct cgroup *cg, struct error *e)
 {
-	int r = write_in(cg, cg->scope_fd, "cpu.max", cg->cpu_max, e);
+	int r;
 
-	if (r == 0 && cg->guest_cpu_max[0])
-		r = write_in(cg, cg->guest_fd, "cpu.max", cg->guest_cpu_max, e);
+	if (!cg->lifted)
+		return 0;
+	r = write_in(cg, cg->scope_fd, "cpu.max", cg->cpu_max, e);
+	if (r == 0)
+		r = put_guest_cpu(cg, e);
+	cg->lifted = r < 0;
 	return r;
 }
 
@@ -280,19 +301,27 @@ static int wait_empty(const struct cgroup *cg, int timeout_ms)
 	}
 }
 
+static int kill_all(struct cgroup *cg, int timeout_ms)
+{
+	int r;
+
+	lift_cpu(cg, NULL); /* it dies all the same, only later */
+	if (cg->guest_cpu_max[0])
+		write_in(cg, cg->guest_fd, "cpu.max", "max", NULL);
+	cgroup_io_lift(cg->guest_fd);
+	r = write_file_at(cg->guest_fd, "cgroup.kill", "1");
+	return r == 0 ? wait_empty(cg, timeout_ms) : r;
+}
+
 int cgroup_kill(struct cgroup *cg, int timeout_ms, struct error *e)
 {
 	int r;
 
 	if (cg->guest_fd < 0)
 		return 0;
-	lift_cpu(cg, NULL); /* it dies all the same, only later */
-	if (cg->guest_cpu_max[0])
-		write_in(cg, cg->guest_fd, "cpu.max", "max", NULL);
-	cgroup_io_lift(cg->guest_fd);
-	r = write_file_at(cg->guest_fd, "cgroup.kill", "1");
-	if (r == 0)
-		r = wait_empty(cg, timeout_ms);
+	r = wait_empty(cg, 0);
+	if (r == -ETIMEDOUT)
+		r = kill_all(cg, timeout_ms);
 	if (r == -ENODEV || r == -ENOENT)
 		return 0; /* systemd was faster */
 	if (r < 0)

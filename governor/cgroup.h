@@ -11,12 +11,13 @@
  * guest/ has memory.max, memory.swap.max and cpu.max of its own as well.
  *
  * The scope is delegated, so everything below it is ours. cpu.max of the scope itself is systemd's,
- * with one exception: it is lifted while nothing of the guest runs (set-up) and for the kill, since
- * a throttled process takes seconds to die; in between stands exactly what systemd wrote. The same
- * goes for guest/'s own, and io.max is lifted for the kill as well.
+ * with one exception: it is lifted while nothing of the guest runs (set-up), if it is less than one
+ * CPU, and for the kill, since a throttled process takes seconds to die; in between stands exactly
+ * what systemd wrote. The same goes for guest/'s own, and io.max is lifted for the kill as well.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -31,6 +32,7 @@ struct cgroup {
 	const struct limits *made; /* with which systemd made the scope; borrowed. NULL: as asked,
 				    * and guest/ has none of its own */
 	uint64_t ooms_before;	   /* of the scope, when the guest came */
+	bool lifted;		   /* cpu.max is: of the scope, and of guest/ if it has its own */
 	char cpu_max[64];	   /* of the scope, as systemd set it */
 	char guest_cpu_max[CPU_MAX_TEXT_MAX]; /* "" = none of its own */
 };
@@ -50,19 +52,20 @@ int cgroup_renew(struct cgroup *cg, const char *scope_path, const struct limits 
 		 struct error *e);
 void cgroup_close(struct cgroup *cg);
 
-/* Writes what of @limits is guest/'s, and lifts cpu.max. @made, which is borrowed, is what a scope
- * was made with that waited for its guest: not less of anything. Else NULL. */
+/* Writes what of @limits is guest/'s, and lifts a cpu.max that would slow the set-up. @made, which
+ * is borrowed, is what a scope was made with that waited for its guest: not less of anything. Else
+ * NULL. */
 int cgroup_bound(struct cgroup *cg, const struct limits *limits, const struct limits *made,
 		 struct error *e);
 
-/* Puts cpu.max back: the last step before the guest is released. */
+/* Puts cpu.max back if it is lifted: the last step before the guest is released. */
 int cgroup_throttle(struct cgroup *cg, struct error *e);
 
 /* Is @pid, which has no threads and children yet, in guest/, and nobody else? 0 or -ESTALE. */
 int cgroup_verify_member(const struct cgroup *cg, pid_t pid, struct error *e);
 
-/* Kills everything in guest/ at once (cgroup.kill) and waits until it is empty. -ETIMEDOUT when
- * something is still there after @timeout_ms. */
+/* Kills everything in guest/ at once (cgroup.kill) and waits until it is empty; where nobody is
+ * left that is all. -ETIMEDOUT when something is still there after @timeout_ms. */
 int cgroup_kill(struct cgroup *cg, int timeout_ms, struct error *e);
 
 /* Kills everything below the scope directory @dirfd, whoever it belongs to; waits for nothing. */

@@ -368,8 +368,35 @@ static void gives_guest_less_than_the_scope(void **state)
 	assert_content(t->scope, "guest/cpu.max", "25000 100000");
 	assert_content(t->scope, "cpu.max", "50000 100000");
 	put(t->scope, "guest/cpu.max", NULL);
+	t->cg.lifted = true;
 	assert_int_equal(cgroup_throttle(&t->cg, &e), -ENOENT);
 	assert_mentions(e.text, "/guest/cpu.max", ": cannot write \"25000 100000\"", "");
+}
+
+/* Where one process alone is not slowed, cpu.max of the scope stays in force. */
+static void lifts_no_quota_of_a_whole_cpu(void **state)
+{
+	struct limits whole = made_with, limits;
+	struct tree *t = *state;
+	struct error e = ERROR_NULL;
+
+	put_made(t);
+	put(t->scope, "cpu.max", "100000 100000");
+	whole.value[LIMIT_CPU] = 1000000;
+	assert_int_equal(cgroup_bound(&t->cg, &whole, &whole, &e), 0);
+	assert_content(t->scope, "cpu.max", "100000 100000");
+	assert_content(t->scope, "guest/cpu.max", "100000 100000");
+	put(t->scope, "guest/cpu.max", "");
+	assert_int_equal(cgroup_throttle(&t->cg, &e), 0); /* nothing was lifted */
+	assert_content(t->scope, "guest/cpu.max", "");
+	limits = whole;
+	limits.value[LIMIT_CPU] = 999990;
+	assert_int_equal(cgroup_bound(&t->cg, &limits, &whole, &e), 0);
+	assert_written(t->scope, "cpu.max", "max");
+	assert_content(t->scope, "guest/cpu.max", "");
+	assert_int_equal(cgroup_throttle(&t->cg, &e), 0);
+	assert_content(t->scope, "cpu.max", "100000 100000");
+	assert_content(t->scope, "guest/cpu.max", "99999 100000");
 }
 
 /* What the scope was made for is not written again: these files are not even there. */
@@ -518,10 +545,13 @@ static void lifts_both_for_the_kill(void **state)
 	struct error e = ERROR_NULL;
 
 	put(t->scope, "guest/cgroup.kill", "");
-	put(t->scope, "guest/cgroup.events", "populated 0\n");
-	assert_int_equal(cgroup_kill(&t->cg, 1000, &e), 0);
+	put(t->scope, "guest/cgroup.events", "populated 1\n");
+	assert_int_equal(cgroup_kill(&t->cg, 20, &e), -ETIMEDOUT);
 	assert_written(t->scope, "guest/cpu.max", "max");
 	assert_written(t->scope, "cpu.max", "max");
+	assert_int_equal(cgroup_throttle(&t->cg, &e), 0); /* for the next guest */
+	assert_written(t->scope, "guest/cpu.max", "25000 100000");
+	assert_written(t->scope, "cpu.max", "50000 100000");
 	t = make_bounded(state, &less);
 	put(t->scope, "cgroup.kill", "");
 	cgroup_kill_scope(t->cg.scope_fd);
@@ -767,9 +797,12 @@ static void puts_the_quota_back(void **state)
 	struct error e = ERROR_NULL;
 
 	put(t->scope, "cpu.max", "max 100000\n");
+	t->cg.lifted = true;
 	assert_int_equal(cgroup_throttle(&t->cg, &e), 0);
 	assert_content(t->scope, "cpu.max", "50000 100000");
 	put(t->scope, "cpu.max", NULL);
+	assert_int_equal(cgroup_throttle(&t->cg, &e), 0); /* it is back already */
+	t->cg.lifted = true;
 	assert_int_equal(cgroup_throttle(&t->cg, &e), -ENOENT);
 	assert_mentions(e.text, t->scope, "/cpu.max: cannot write \"50000 100000\"", ": ");
 }
@@ -784,6 +817,10 @@ static void kills_and_waits(void **state)
 	put(t->scope, "guest/cgroup.kill", "");
 	put(t->scope, "guest/cgroup.events", "populated 0\nfrozen 0\n");
 	assert_int_equal(cgroup_kill(&t->cg, 1000, &e), 0);
+	assert_content(t->scope, "guest/cgroup.kill", ""); /* there is nobody */
+	assert_content(t->scope, "cpu.max", "");
+	put(t->scope, "guest/cgroup.events", "populated 1\nfrozen 0\n");
+	assert_int_equal(cgroup_kill(&t->cg, 20, &e), -ETIMEDOUT);
 	assert_content(t->scope, "guest/cgroup.kill", "1");
 	assert_content(t->scope, "cpu.max", "max"); /* throttled processes die slowly */
 	assert_int_equal(cgroup_kill(&none, 1000, &e), 0);
@@ -857,6 +894,7 @@ int main(void)
 		tree_test(rounding_is_no_ancestors),
 		tree_test(may_lack_a_weight),
 		tree_test(gives_guest_less_than_the_scope),
+		tree_test(lifts_no_quota_of_a_whole_cpu),
 		tree_test(gives_guest_nothing_of_its_own),
 		tree_test(names_what_cannot_be_bounded),
 		tree_test(finds_both_in_force),
