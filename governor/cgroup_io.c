@@ -89,12 +89,14 @@ static int read_text(int dirfd, const char *file, char **ret)
 	return 0;
 }
 
-int cgroup_io_smallest(int dirfd, enum limit limit, uint64_t *ret)
+int cgroup_io_smallest(int dirfd, uint64_t *ret_in, uint64_t *ret_out)
 {
 	_cleanup_free_ char *text = NULL;
 	int r = read_text(dirfd, "io.max", &text);
 
-	return r < 0 ? r : io_smallest(text, limit == LIMIT_IO_READ ? "rbps" : "wbps", ret);
+	if (r == 0)
+		r = io_smallest(text, "rbps", ret_in);
+	return r < 0 ? r : io_smallest(text, "wbps", ret_out);
 }
 
 /* "default 100", and a line for each disk that has another. */

@@ -24,9 +24,8 @@ int cgroup_io_verify(int dirfd, const char *path, const struct limits *limits, s
  * turn comes, and that can be hours. */
 void cgroup_io_lift(int dirfd);
 
-/* The smallest bandwidth (LIMIT_IO_READ, LIMIT_IO_WRITE) that io.max below @dirfd gives any disk.
- */
-int cgroup_io_smallest(int dirfd, enum limit limit, uint64_t *ret);
+/* The smallest bandwidths, of reading and of writing, that io.max below @dirfd gives any disk. */
+int cgroup_io_smallest(int dirfd, uint64_t *ret_in, uint64_t *ret_out);
 
 /* The default of io.weight below @dirfd; @limit is LIMIT_IO_WEIGHT. */
 int cgroup_io_weight(int dirfd, enum limit limit, uint64_t *ret);

@@ -29,6 +29,16 @@ static int read_cpu_max(int dirfd, enum limit limit, uint64_t *ret)
 	return 0;
 }
 
+static int read_io_max(int dirfd, enum limit limit, uint64_t *ret)
+{
+	uint64_t in, out;
+	int r = cgroup_io_smallest(dirfd, &in, &out);
+
+	if (r == 0)
+		*ret = limit == LIMIT_IO_READ ? in : out;
+	return r;
+}
+
 /* What the kernel holds when systemd was asked for @asked: whole microseconds per period, at least
  * CPU_QUOTA_MIN_USEC (the period grows for small quotas). */
 static uint64_t cpu_as_written(uint64_t asked, const char *cpu_max)
@@ -61,8 +71,8 @@ static const struct in_force {
 	{ LIMIT_CPU, "cpu.max", ON_SCOPE, true, read_cpu_max },
 	{ LIMIT_PIDS, "pids.max", ON_GUEST, true, NULL },
 	{ LIMIT_IO_WEIGHT, "io.weight", ON_SCOPE, false, cgroup_io_weight },
-	{ LIMIT_IO_READ, "io.max", ON_GUEST_BY_DISK, true, cgroup_io_smallest },
-	{ LIMIT_IO_WRITE, "io.max", ON_GUEST_BY_DISK, true, cgroup_io_smallest },
+	{ LIMIT_IO_READ, "io.max", ON_GUEST_BY_DISK, true, read_io_max },
+	{ LIMIT_IO_WRITE, "io.max", ON_GUEST_BY_DISK, true, read_io_max },
 };
 
 static int read_limit(int dirfd, const struct in_force *f, uint64_t *ret)
@@ -153,41 +163,63 @@ static int verify_own(const struct cgroup *cg, struct limits *in_force, struct e
 	return cgroup_io_verify(cg->guest_fd, cg->path, in_force, e);
 }
 
-/* Lowers @limits to what the directory @dirfd, which is @path, allows; only a file that is not
- * there limits nothing. */
-static int lower_to(int dirfd, const char *path, struct limits *limits,
+/* What bounds those below the directory @dirfd; only a file that is not there limits nothing.
+ * @verified: what is a scope's has just been read back. */
+static int read_bounds(int dirfd, bool verified, struct limits *ret)
+{
+	int r = cgroup_io_smallest(dirfd, &ret->value[LIMIT_IO_READ], &ret->value[LIMIT_IO_WRITE]);
+
+	for (size_t i = 0; i < ARRAY_SIZE(files) && (r == 0 || r == -ENOENT); i++) {
+		const struct in_force *f = &files[i];
+
+		if (f->bounds_below && f->place != ON_GUEST_BY_DISK &&
+		    !(verified && f->place == ON_SCOPE))
+			r = read_limit(dirfd, f, &ret->value[f->limit]);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Lowers @limits to what the directory @dirfd, which is @path, allows. */
+static int lower_to(int dirfd, const char *path, bool verified, struct limits *limits,
 		    struct limit_origins *origins)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		const struct in_force *f = &files[i];
-		uint64_t have, *limit = &limits->value[f->limit];
-		int r = f->bounds_below ? read_limit(dirfd, f, &have) : -ENOENT;
+	struct limits have;
+	int r;
 
-		if (r < 0 && r != -ENOENT)
-			return r;
-		if (r < 0 || have >= *limit)
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		have.value[i] = LIMIT_INFINITY;
+	r = read_bounds(dirfd, verified, &have);
+	for (int i = 0; i < LIMIT_COUNT && r == 0; i++) {
+		if (have.value[i] >= limits->value[i])
 			continue;
-		*limit = have;
-		snprintf(origins->text[f->limit], ORIGIN_TEXT_MAX, "%s", path);
+		limits->value[i] = have.value[i];
+		snprintf(origins->text[i], ORIGIN_TEXT_MAX, "%s", path);
 	}
-	return 0;
+	return r;
 }
 
 /* Up to, and without, the root, which has no limits. */
-int cgroup_lower(const char *path, struct limits *limits, struct limit_origins *origins,
-		 struct error *e)
+static int lower(const char *path, bool verified, struct limits *limits,
+		 struct limit_origins *origins, struct error *e)
 {
 	char at[512];
 
 	for (snprintf(at, sizeof(at), "%s", path); strlen(at) > strlen(CGROUP_ROOT);
 	     *strrchr(at, '/') = '\0') {
 		_cleanup_close_ int fd = open(at, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		int r = fd < 0 ? -errno : lower_to(fd, at, limits, origins);
+		int r = fd < 0 ? -errno : lower_to(fd, at, verified, limits, origins);
 
 		if (r < 0)
 			return error_errno(e, r, "%s: its limits cannot be read", at);
+		verified = false;
 	}
 	return 0;
+}
+
+int cgroup_lower(const char *path, struct limits *limits, struct limit_origins *origins,
+		 struct error *e)
+{
+	return lower(path, false, limits, origins, e);
 }
 
 int cgroup_verify(const struct cgroup *cg, const struct limits *asked, struct limits *ret_in_force,
@@ -202,7 +234,7 @@ int cgroup_verify(const struct cgroup *cg, const struct limits *asked, struct li
 	if (read_file_at(cg->guest_fd, "memory.oom.group", group, sizeof(group)) < 0 ||
 	    strcmp(group, "1") != 0)
 		return error_set(e, -ESTALE, "%s/guest/memory.oom.group: is not 1", cg->path);
-	r = cgroup_lower(cg->path, &in_force, origins, e);
+	r = lower(cg->path, true, &in_force, origins, e);
 	if (r == 0)
 		*ret_in_force = in_force;
 	return r;

@@ -101,7 +101,7 @@ static void reads_files(void **state)
 	dirfd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(cgroup_io_bytes(dirfd, &in, &out), -ENOENT);
 	assert_int_equal(cgroup_io_weight(dirfd, LIMIT_IO_WEIGHT, &in), -ENOENT);
-	assert_int_equal(cgroup_io_smallest(dirfd, LIMIT_IO_READ, &in), -ENOENT);
+	assert_int_equal(cgroup_io_smallest(dirfd, &in, &out), -ENOENT);
 	put(dirfd, "io.stat", io_stat);
 	put(dirfd, "io.max", io_max);
 	put(dirfd, "io.weight", "default 70\n8:0 500\n");
@@ -109,8 +109,7 @@ static void reads_files(void **state)
 	assert_true(in == 101 && out == 20);
 	assert_int_equal(cgroup_io_weight(dirfd, LIMIT_IO_WEIGHT, &in), 0);
 	assert_int_equal(in, 70);
-	assert_int_equal(cgroup_io_smallest(dirfd, LIMIT_IO_READ, &in), 0);
-	assert_int_equal(cgroup_io_smallest(dirfd, LIMIT_IO_WRITE, &out), 0);
+	assert_int_equal(cgroup_io_smallest(dirfd, &in, &out), 0);
 	assert_true(in == 4096 && out == 65536);
 	assert_int_equal(unlinkat(dirfd, "io.stat", 0) + unlinkat(dirfd, "io.max", 0) +
 				 unlinkat(dirfd, "io.weight", 0),
