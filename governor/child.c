@@ -15,7 +15,7 @@
 
 /* Descriptors while the guest is being made: the first three are the guest's, the rest close at
  * exec. */
-enum { STDIO_FDS = 3, FDS_MAX = STDIO_FDS + 4 + VIEW_ITEMS_MAX + 1 };
+enum { STDIO_FDS = 3, FDS_MAX = STDIO_FDS + 5 + VIEW_ITEMS_MAX + 1 };
 
 #define EXIT_CANNOT_RUN 126 /* as a shell: found, not runnable */
 #define EXIT_NOT_FOUND	127
@@ -68,6 +68,7 @@ static int list_descriptors(struct child_plan *plan, int *list[FDS_MAX])
 		list[n++] = &plan->stdio[i];
 	list[n++] = &plan->control;
 	list[n++] = &plan->strings_fd;
+	list[n++] = &plan->view.ground;
 	list[n++] = &plan->terminal->mount;
 	list[n++] = &h->cwd;
 	for (size_t i = 0; i < h->n_trees; i++)

@@ -26,6 +26,7 @@
 #include "governor/slices.h"
 #include "governor/slots.h"
 #include "governor/sweep.h"
+#include "governor/view_ground.h"
 
 #define STOP_USEC	(8 * USEC_PER_SEC) /* below the unit's TimeoutStopSec= */
 #define FDSTORE_NAME	"firewall"
@@ -440,6 +441,8 @@ static int set_up(struct daemon *d, const struct passed *passed, struct error *e
 	if (r == 0)
 		r = view_base_load(&d->config->view_ro, &d->config->view_hide, &d->view, e);
 	if (r == 0)
+		r = d->ground = view_ground_make(e);
+	if (r >= 0)
 		r = confine_prepare(e);
 	if (r == 0)
 		r = watch_ruleset(d, e);

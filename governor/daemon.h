@@ -60,6 +60,7 @@ struct daemon {
 	struct firewall_profile profiles[CONFIG_PROFILES_MAX];
 	struct sock_fprog filters[CONFINE_PROGRAMS]; /* those that a profile needs, or needed */
 	struct view_base view;			     /* what every guest sees of the host */
+	int ground;				     /* view_ground_make(): what that is built on */
 	uint32_t means;			/* counts the changes of both: supervisors have copies */
 	char slice_path[PATH_TEXT_MAX]; /* of harpe.slice */
 	struct profile_slice *slices[SLICES_MAX];

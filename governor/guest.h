@@ -14,6 +14,7 @@ struct guest_means {
 	uint32_t version; /* of the rest: the daemon may have a later one meanwhile */
 	const struct sock_fprog *filters;
 	const struct view_base *view;
+	int ground; /* that it is built on: view_ground_make() */
 };
 
 struct guest_call {

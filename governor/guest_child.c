@@ -19,7 +19,7 @@
 static pid_t clone_into(int cgroup_fd, bool own_network, int *ret_pidfd)
 {
 	struct clone_args args = {
-		.flags = CLONE_INTO_CGROUP | CLONE_NEWNS | CLONE_NEWIPC | CLONE_PIDFD |
+		.flags = CLONE_INTO_CGROUP | CLONE_NEWIPC | CLONE_PIDFD |
 			 (own_network ? CLONE_NEWNET : 0),
 		.pidfd = (uint64_t)(uintptr_t)ret_pidfd,
 		.exit_signal = SIGCHLD,
@@ -66,7 +66,8 @@ static void plan_child(struct guest *g, struct child_plan *ret)
 		.umask_bits = q->umask,
 		.rlimits = q->rlimits,
 		.filter = &g->call->means->filters[g->grant.filter],
-		.view = { .base = g->call->means->view,
+		.view = { .ground = g->call->means->ground,
+			  .base = g->call->means->view,
 			  .items = q->view,
 			  .handed = &g->handed,
 			  .uid = g->grant.uid,

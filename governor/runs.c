@@ -420,7 +420,8 @@ static void supervise(struct run *r, int pair)
 {
 	const struct guest_means means = { .version = r->d->means,
 					   .filters = r->d->filters,
-					   .view = &r->d->view };
+					   .view = &r->d->view,
+					   .ground = r->d->ground };
 
 	supervisor_main(r->d->listen_fd, pair, &means);
 }

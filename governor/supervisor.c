@@ -21,13 +21,14 @@
 
 #define CLIENT_FD 3
 #define DAEMON_FD 4
+#define GROUND_FD 5
 
 struct call {
 	struct request request;
 	int fds[WIRE_FDS_MAX];
 	size_t n_fds;
 	struct caller caller;
-	const struct guest_means *means;
+	struct guest_means means;
 };
 
 /* The client may not read. */
@@ -93,7 +94,7 @@ static int serve_run(struct call *c, struct error *e)
 		.request = &c->request,
 		.caller = &c->caller,
 		.fds = c->fds,
-		.means = c->means,
+		.means = &c->means,
 	};
 	int r = check_descriptors(c, e);
 
@@ -221,15 +222,17 @@ static void block_signals(void)
 }
 
 /* One connection of the listener's, or none when somebody gave up meanwhile. */
-static void accept_client(int listener, int daemon)
+static void accept_client(int listener, int daemon, int *ground)
 {
-	int high = fcntl(daemon, F_DUPFD_CLOEXEC, 64);
+	int high = fcntl(daemon, F_DUPFD_CLOEXEC, 64), higher = fcntl(*ground, F_DUPFD_CLOEXEC, 64);
 	int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	int raised = client < 0 ? -1 : fcntl(client, F_DUPFD_CLOEXEC, 64);
 
 	if (high < 0 || raised < 0 || dup3(raised, CLIENT_FD, O_CLOEXEC) < 0 ||
-	    dup3(high, DAEMON_FD, O_CLOEXEC) < 0 || close_range(DAEMON_FD + 1, ~0U, 0) < 0)
+	    dup3(high, DAEMON_FD, O_CLOEXEC) < 0 || dup3(higher, GROUND_FD, O_CLOEXEC) < 0 ||
+	    close_range(GROUND_FD + 1, ~0U, 0) < 0)
 		_exit(0);
+	*ground = GROUND_FD;
 }
 
 /* Tells the daemon who calls; it may have too many of them already. */
@@ -247,11 +250,11 @@ static int say_hello(struct call *c, struct error *e)
 
 void supervisor_main(int listener, int daemon, const struct guest_means *means)
 {
-	struct call call = { .means = means };
+	struct call call = { .means = *means };
 	struct error e = ERROR_NULL;
 
 	block_signals();
-	accept_client(listener, daemon);
+	accept_client(listener, daemon, &call.means.ground);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	deadline_prepare(CLIENT_FD);
 	if (say_hello(&call, &e) < 0 || dispatch(&call, &e) < 0)

@@ -6,30 +6,85 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "common/fd.h"
 #include "common/units.h"
+#include "governor/view_ground.h"
 #include "governor/view_handed.h"
 #include "governor/view_make.h"
 #include "governor/view_users.h"
 
-/* Where the new root is until it is the root: there for sure, and of no use to the child. */
-#define SCAFFOLD "/run/harpe-gov"
-
 #define ROOT_OPTIONS   "mode=755,size=1M,nr_inodes=4096"
 #define PRIVATE_INODES 65536
 
-/* ---- step 1: the empty root ---- */
+/* ---- step 1: what everybody sees of the host, in its namespace ---- */
+
+/* Trees of mounts, closed already, that are nowhere yet; they go at exec. */
+struct host {
+	int places[VIEW_BASE_MAX]; /* of those that are no links */
+	int resolver;		   /* -1 = it is in one of them, or the guest may not ask */
+	char resolver_path[PATH_MAX];
+};
+
+static int pick_up(int fd, const char *path, unsigned int flags, const char *name, int *ret,
+		   struct error *e)
+{
+	struct mount_attr closed = {
+		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+		.propagation = MS_PRIVATE,
+	};
+
+	*ret = open_tree(fd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags);
+	if (*ret < 0 || mount_setattr(*ret, "", AT_EMPTY_PATH | (flags & AT_RECURSIVE), &closed,
+				      sizeof(closed)) < 0)
+		return error_errno(e, -errno, "%s cannot be shown to the guest", name);
+	return 0;
+}
+
+/* The file that /etc/resolv.conf points to, where that leads out of the view. */
+static int pick_up_resolver(const struct view_plan *plan, struct host *ret, struct error *e)
+{
+	_cleanup_close_ int fd = open("/etc/resolv.conf", O_PATH | O_CLOEXEC);
+	char link[32];
+	ssize_t n;
+
+	ret->resolver = -1;
+	if (!plan->resolver || fd < 0)
+		return 0;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, ret->resolver_path, sizeof(ret->resolver_path) - 1);
+	if (n <= 0)
+		return error_errno(e, -errno, "/etc/resolv.conf");
+	ret->resolver_path[n] = '\0';
+	if (view_base_has(plan->base, ret->resolver_path))
+		return 0;
+	return pick_up(fd, "", AT_EMPTY_PATH, ret->resolver_path, &ret->resolver, e);
+}
+
+static int pick_up_host(const struct view_plan *plan, struct host *ret, struct error *e)
+{
+	int r = pick_up_resolver(plan, ret, e);
+
+	for (size_t i = 0; i < plan->base->n_places && r == 0; i++) {
+		const struct view_place *p = &plan->base->places[i];
+
+		if (!p->link[0])
+			r = pick_up(AT_FDCWD, p->path, AT_RECURSIVE, p->path, &ret->places[i], e);
+	}
+	return r;
+}
+
+/* ---- step 2: the empty root, in a namespace of its own ---- */
 
 static const struct {
 	const char *path; /* relative, as all in this step */
@@ -57,12 +112,13 @@ static const struct {
 	{ "dev/ptmx", "pts/ptmx" },
 };
 
-static int make_root(struct error *e)
+static int make_root(int ground, struct error *e)
 {
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-		return error_errno(e, -errno, "mounts cannot be made private");
-	if (mount("harpe-gov", SCAFFOLD, "tmpfs", MS_NOSUID | MS_NOEXEC, ROOT_OPTIONS) < 0 ||
-	    chdir(SCAFFOLD) < 0)
+	if (setns(ground, CLONE_NEWNS) < 0 || unshare(CLONE_NEWNS) < 0)
+		return error_errno(e, -errno, "no mount namespace");
+	if (mount("harpe-gov", VIEW_GROUND_ROOT, "tmpfs", MS_NOSUID | MS_NOEXEC, ROOT_OPTIONS) <
+		    0 ||
+	    chdir(VIEW_GROUND_ROOT) < 0)
 		return view_cannot("mounted", "/", e);
 	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
 		if (mkdir(directories[i].path, directories[i].mode) < 0)
@@ -84,68 +140,34 @@ static int make_devices(struct error *e)
 	return 0;
 }
 
-/* ---- step 2: what everybody sees of the host ---- */
+/* ---- step 3: the host's, and the guest's own ---- */
 
-static struct mount_attr closed = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
-						MOUNT_ATTR_NODEV };
-
-static int bind_place(const struct view_place *p, struct error *e)
+static int show_tree(int tree, const char *path, struct error *e)
 {
-	const char *path = p->path + 1; /* below the scaffold */
+	if (view_attach(tree, AT_FDCWD, path + 1) < 0) /* below the new root */
+		return error_errno(e, -errno, "%s cannot be shown to the guest", path);
+	return 0;
+}
+
+static int show_place(const struct view_place *p, int tree, struct error *e)
+{
 	int r;
 
 	if (p->link[0])
-		return symlink(p->link, path) < 0 ? view_cannot("made", p->path, e) : 0;
-	r = view_make_mount_point(path, p->is_directory, e);
-	if (r < 0)
-		return r;
-	if (mount(p->path, path, NULL, MS_BIND | MS_REC, NULL) < 0)
-		return error_errno(e, -errno, "%s cannot be shown to the guest", p->path);
-	return 0;
+		return symlink(p->link, p->path + 1) < 0 ? view_cannot("made", p->path, e) : 0;
+	r = view_make_mount_point(p->path + 1, p->is_directory, e);
+	return r < 0 ? r : show_tree(tree, p->path, e);
 }
 
-/* The file that /etc/resolv.conf points to, where that leads out of the view. */
-static int bind_resolver(const struct view_plan *plan, struct error *e)
+/* The built-in places; not yet what the guest has of its own. */
+static int show_host(const struct view_base *b, const struct host *host, struct error *e)
 {
-	_cleanup_close_ int fd = open("/etc/resolv.conf", O_PATH | O_CLOEXEC);
-	char link[32], path[PATH_MAX];
-	ssize_t n;
-	int r;
-
-	if (!plan->resolver || fd < 0)
-		return 0;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, path, sizeof(path) - 1);
-	if (n <= 0)
-		return error_errno(e, -errno, "/etc/resolv.conf");
-	path[n] = '\0';
-	if (view_base_has(plan->base, path))
-		return 0;
-	r = view_make_mount_point(path + 1, false, e);
-	if (r == 0 && (mount(path, path + 1, NULL, MS_BIND, NULL) < 0 ||
-		       mount_setattr(AT_FDCWD, path + 1, 0, &closed, sizeof(closed)) < 0))
-		r = error_errno(e, -errno, "%s cannot be shown to the guest", path);
-	return r;
-}
-
-/* The built-in places, closed all at once; not yet what the guest has of its own. */
-static int show_host(const struct view_plan *plan, struct error *e)
-{
-	/* The root has the devices, and is still to be filled. */
-	struct mount_attr root = { .attr_clr = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV };
 	int r = 0;
 
-	for (size_t i = 0; i < plan->base->n_built_in && r == 0; i++)
-		r = bind_place(&plan->base->places[i], e);
-	if (r < 0)
-		return r;
-	if (mount_setattr(AT_FDCWD, ".", AT_RECURSIVE, &closed, sizeof(closed)) < 0 ||
-	    mount_setattr(AT_FDCWD, ".", 0, &root, sizeof(root)) < 0)
-		return view_cannot("made read-only", "/", e);
-	return 0;
+	for (size_t i = 0; i < b->n_built_in && r == 0; i++)
+		r = show_place(&b->places[i], host->places[i], e);
+	return r;
 }
-
-/* ---- step 3: the guest's own ---- */
 
 static const struct {
 	const char *path;
@@ -175,25 +197,24 @@ static int mount_private_directories(uint64_t bytes, struct error *e)
 }
 
 /* Those of the configuration may lie in them. */
-static int show_more(const struct view_plan *plan, struct error *e)
+static int show_more(const struct view_base *b, const struct host *host, struct error *e)
 {
-	const struct view_base *b = plan->base;
 	int r = 0;
 
-	for (size_t i = b->n_built_in; i < b->n_places && r == 0; i++) {
-		r = bind_place(&b->places[i], e);
-		if (r == 0 && mount_setattr(AT_FDCWD, b->places[i].path + 1, AT_RECURSIVE, &closed,
-					    sizeof(closed)) < 0)
-			r = view_cannot("made read-only", b->places[i].path, e);
-	}
-	return r == 0 ? bind_resolver(plan, e) : r;
+	for (size_t i = b->n_built_in; i < b->n_places && r == 0; i++)
+		r = show_place(&b->places[i], host->places[i], e);
+	if (r < 0 || host->resolver < 0)
+		return r;
+	r = view_make_mount_point(host->resolver_path + 1, false, e);
+	return r < 0 ? r : show_tree(host->resolver, host->resolver_path, e);
 }
 
 /* ---- step 4: it becomes the root ---- */
 
+/* As switch_root(8) does; what stays beneath is empty. */
 static int change_root(struct error *e)
 {
-	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+	if (mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0 || chdir("/") < 0)
 		return error_errno(e, -errno, "the guest's root cannot be entered");
 	return 0;
 }
@@ -240,18 +261,21 @@ static int close_root(struct error *e)
 
 int view_build(const struct view_plan *plan, struct error *e)
 {
-	int r = make_root(e);
+	struct host host;
+	int r = pick_up_host(plan, &host, e);
 
+	if (r == 0)
+		r = make_root(plan->ground, e);
 	if (r == 0)
 		r = make_devices(e);
 	if (r == 0)
-		r = show_host(plan, e);
+		r = show_host(plan->base, &host, e);
 	if (r == 0)
 		r = view_users_show(plan->uid, e);
 	if (r == 0)
 		r = mount_private_directories(plan->tmp_bytes, e);
 	if (r == 0)
-		r = show_more(plan, e);
+		r = show_more(plan->base, &host, e);
 	if (r == 0)
 		r = change_root(e);
 	if (r == 0)

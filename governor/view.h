@@ -14,6 +14,7 @@
 #include "governor/view_base.h"
 
 struct view_plan {
+	int ground; /* view_ground_make() */
 	const struct view_base *base;
 	const struct view_item *items; /* VIEW_ITEMS_MAX of the request */
 	struct handed *handed;
@@ -23,8 +24,8 @@ struct view_plan {
 	bool own_pts;	    /* no: its devpts comes with its terminal */
 };
 
-/* In the child, in mount and IPC namespaces of its own, still root. On failure the sentence says
- * which place. */
+/* In the child, in an IPC namespace of its own and still in the daemon's mount namespace, still
+ * root. On failure the sentence says which place. */
 int view_build(const struct view_plan *plan, struct error *e);
 
 /* In the child, as the guest: enters the working directory and makes sure that it is the caller's.

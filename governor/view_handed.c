@@ -29,16 +29,10 @@ static int make_places(const struct handed *h, struct error *e)
 	return 0;
 }
 
-static int attach(int tree, int to, const char *path)
-{
-	return move_mount(tree, "", to, path,
-			  MOVE_MOUNT_F_EMPTY_PATH | (path[0] ? 0 : MOVE_MOUNT_T_EMPTY_PATH));
-}
-
 static int attach_trees(const struct handed *h, struct error *e)
 {
 	for (size_t i = 0; i < h->n_trees; i++)
-		if (attach(h->trees[i].tree, AT_FDCWD, h->trees[i].path) < 0)
+		if (view_attach(h->trees[i].tree, AT_FDCWD, h->trees[i].path) < 0)
 			return error_errno(e, -errno, "%s: cannot be attached to the guest's view",
 					   h->trees[i].path);
 	return 0;
@@ -63,7 +57,7 @@ static int pin(int dir, const char *name, bool read_only, struct error *e)
 			 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
 	if (tree < 0 ||
 	    (read_only && mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0) ||
-	    attach(tree, fd, "") < 0)
+	    view_attach(tree, fd, "") < 0)
 		return error_errno(e, -errno, "--pin: %s cannot be mounted over itself", name);
 	return 0;
 }
@@ -111,7 +105,7 @@ static int hide(const char *path, uint32_t uid, struct error *e)
 		return errno == ENOENT && uid == 0 ? 0 : error_errno(e, -errno, "--hide: %s", path);
 	tree = open_tree(AT_FDCWD, S_ISDIR(st.st_mode) ? "/.hidden" : "/.hidden-file",
 			 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	if (tree < 0 || attach(tree, fd, "") < 0)
+	if (tree < 0 || view_attach(tree, fd, "") < 0)
 		return error_errno(e, -errno, "--hide: %s cannot be covered", path);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "common/fd.h"
@@ -41,4 +42,10 @@ int view_make_mount_point(const char *path, bool is_directory, struct error *e)
 		return errno != EEXIST ? view_cannot("made", path, e) : 0;
 	close(fd);
 	return 0;
+}
+
+int view_attach(int tree, int to, const char *path)
+{
+	return move_mount(tree, "", to, path,
+			  MOVE_MOUNT_F_EMPTY_PATH | (path[0] ? 0 : MOVE_MOUNT_T_EMPTY_PATH));
 }

@@ -17,6 +17,7 @@
 
 #include "common/request.h"
 #include "governor/deadline.h"
+#include "governor/guest.h"
 #include "governor/pair.h"
 #include "governor/supervisor.h"
 
@@ -67,7 +68,7 @@ static int set_up(void **state)
 	s->daemon = pair[0];
 	s->supervisor = fork();
 	if (s->supervisor == 0) {
-		supervisor_main(listener, pair[1], NULL);
+		supervisor_main(listener, pair[1], &(struct guest_means){ .ground = pair[1] });
 		_exit(9);
 	}
 	close(listener);
