@@ -142,7 +142,7 @@ static void keep_largest(uint64_t *largest, uint64_t value)
 		*largest = value;
 }
 
-void cgroup_sample_memory(const struct cgroup *cg, struct report *report)
+uint64_t cgroup_sample_memory(const struct cgroup *cg, struct report *report)
 {
 	char text[TEXT_MAX];
 	uint64_t anon, file, shmem;
@@ -150,10 +150,11 @@ void cgroup_sample_memory(const struct cgroup *cg, struct report *report)
 	if (cg->guest_fd < 0 || read_file_at(cg->guest_fd, "memory.stat", text, sizeof(text)) < 0 ||
 	    keyed_u64(text, "anon", &anon) < 0 || keyed_u64(text, "file", &file) < 0 ||
 	    keyed_u64(text, "shmem", &shmem) < 0)
-		return;
+		return UINT64_MAX;
 	keep_largest(&report->memory_cache, file > shmem ? file - shmem : 0);
 	if (anon == 0) /* nobody is alive: what there was is gone */
-		return;
+		return shmem;
 	keep_largest(&report->memory_anon, anon);
 	keep_largest(&report->memory_shmem, shmem);
+	return shmem;
 }

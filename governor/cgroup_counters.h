@@ -29,5 +29,6 @@ void cgroup_count_row(struct guest_row *row, bool brief);
 
 /* Looks at what the memory is made of now, and keeps the largest of each (memory.stat): anonymous
  * memory, files in memory (tmpfs, shared memory), and the rest of the page cache, which the kernel
- * can drop. Of processes that are dead only the last can still be seen. */
-void cgroup_sample_memory(const struct cgroup *cg, struct report *report);
+ * can drop. Of processes that are dead only the last can still be seen. Returns how much of the
+ * second there is now, UINT64_MAX when that is not known. */
+uint64_t cgroup_sample_memory(const struct cgroup *cg, struct report *report);

@@ -68,6 +68,7 @@ void guest_run(const struct guest_call *call, struct report *ret)
 		.pidfd = -1,
 		.control = -1,
 		.holder = -1,
+		.mounts = -1,
 		.netns = -1,
 		.ended = ENDED_SETUP_FAILED,
 	};

@@ -14,6 +14,7 @@
 #include "governor/ledger.h"
 
 #define KILL_TIMEOUT_MS 5000
+#define LEFT_BYTES_MAX	(1u << 20) /* in the guest's own file systems */
 
 /* Did execve(2) of the command succeed? The kernel marks who was forked and never did
  * (PF_FORKNOEXEC, 0x40 in the flags of /proc/PID/stat, proc(5)); that can be read until the process
@@ -64,7 +65,14 @@ static enum ended why_it_ended(const struct report *r, struct error *e)
 	return r->signal != REPORT_UNKNOWN ? ENDED_SIGNALED : ENDED_EXITED;
 }
 
-/* Tells the daemon, which answers when systemd has taken the scope away. */
+static void let_go(int *fd)
+{
+	close_fd(fd);
+	*fd = -1;
+}
+
+/* Tells the daemon, which answers when systemd has taken the scope away; meanwhile the guest's
+ * mounts are. */
 static void leave_scope(struct guest *g)
 {
 	struct pair_ask ask = { .verb = PAIR_END, .report = *g->report };
@@ -72,6 +80,7 @@ static void leave_scope(struct guest *g)
 	int r;
 
 	r = pair_send(g->call->daemon, &ask, sizeof(ask));
+	let_go(&g->mounts);
 	do /* late answers and stops may still be on their way */
 		r = r < 0 ? r : pair_receive(g->call->daemon, &reply, sizeof(reply));
 	while (r == 0 && reply.to != PAIR_END);
@@ -94,7 +103,8 @@ void guest_end(struct guest *g, struct error *e)
 
 	reap(g); /* first: a zombie still counts as a task */
 	r->left_processes = ended == ENDED_EXITED ? cgroup_tasks(&g->cgroup) : REPORT_UNKNOWN;
-	cgroup_sample_memory(&g->cgroup, r);
+	if (cgroup_sample_memory(&g->cgroup, r) > LEFT_BYTES_MAX)
+		let_go(&g->mounts); /* the scope may serve another guest at once */
 	if (cgroup_kill(&g->cgroup, KILL_TIMEOUT_MS, e) < 0)
 		ended = ENDED_UNKILLABLE;
 	reap(g);
@@ -114,5 +124,6 @@ void guest_end(struct guest *g, struct error *e)
 	close_fd(&g->pidfd);
 	close_fd(&g->control);
 	close_fd(&g->holder);
+	close_fd(&g->mounts);
 	close_fd(&g->netns);
 }

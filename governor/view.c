@@ -306,7 +306,7 @@ int view_enter_cwd(const struct handed *h, struct error *e)
 	return 0;
 }
 
-int view_verify(pid_t pid, struct error *e)
+static int verify_root(pid_t pid, struct error *e)
 {
 	struct stat own, theirs;
 	struct statfs fs;
@@ -318,5 +318,23 @@ int view_verify(pid_t pid, struct error *e)
 	if (theirs.st_dev == own.st_dev || fs.f_type != TMPFS_MAGIC || !(fs.f_flags & ST_RDONLY) ||
 	    !(fs.f_flags & ST_NOSUID))
 		return error_set(e, -ESTALE, "the guest has no read-only root of its own");
+	return 0;
+}
+
+int view_verify(pid_t pid, int *ret_mounts, struct error *e)
+{
+	struct stat own, theirs;
+	char path[32];
+	int r = verify_root(pid, e);
+
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
+	*ret_mounts = open(path, O_RDONLY | O_CLOEXEC);
+	if (*ret_mounts < 0 || fstat(*ret_mounts, &theirs) < 0 ||
+	    stat("/proc/self/ns/mnt", &own) < 0)
+		return error_errno(e, -errno, "%s cannot be looked at", path);
+	if (theirs.st_ino == own.st_ino)
+		return error_set(e, -ESTALE, "the guest is in the host's mount namespace");
 	return 0;
 }

@@ -5,6 +5,7 @@
  */
 #include "tests/unit/test.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/fsuid.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -31,6 +33,8 @@
 #include "governor/identity.h"
 #include "governor/network.h"
 #include "governor/pair.h"
+#include "governor/view.h"
+#include "governor/view_ground.h"
 
 #define UID	    3000000000u /* nobody's */
 #define STATUS_SIZE 8192
@@ -734,6 +738,144 @@ static void enters_nothing_else(void **state)
 	close(pair[0]);
 }
 
+/* ---- the view ---- */
+
+/* Mounts that nobody else sees, with what the daemon has. */
+static void leave_the_host(void)
+{
+	assert_int_equal(unshare(CLONE_NEWNS | CLONE_NEWIPC), 0);
+	assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	assert_int_equal(mount("test", "/run", "tmpfs", 0, NULL), 0);
+	assert_int_equal(mkdir("/run/harpe-gov", 0755), 0);
+}
+
+static int make_ground(void)
+{
+	struct error e = ERROR_NULL;
+	int fd = view_ground_make(&e);
+
+	if (fd < 0)
+		fail_msg("%s", e.text);
+	return fd;
+}
+
+static int become_grounded(uint32_t uid, struct error *e)
+{
+	struct dirent **names;
+	struct stat before, after;
+	char cwd[8];
+	int ground;
+
+	(void)uid;
+	(void)e;
+	leave_the_host();
+	assert_int_equal(stat("/proc/self/ns/mnt", &before), 0);
+	ground = make_ground();
+	assert_int_equal(stat("/proc/self/ns/mnt", &after), 0);
+	assert_true(before.st_ino == after.st_ino && access("/run/harpe-gov/root", F_OK) < 0);
+	assert_string_equal(getcwd(cwd, sizeof(cwd)), "/");
+	assert_int_equal(setns(ground, CLONE_NEWNS), 0);
+	assert_int_equal(rmdir(VIEW_GROUND_ROOT), -1);
+	assert_int_equal(errno, EROFS);
+	assert_int_equal(scandir("/", &names, NULL, alphasort), 3); /* . .. root */
+	return 0;
+}
+
+static void lays_a_ground_with_nothing_on_it(void **state)
+{
+	struct child c = start(become_grounded, UID);
+
+	(void)state;
+	stop(&c);
+}
+
+static int become_viewer(uint32_t uid, struct error *e)
+{
+	static struct view_paths none;
+	static struct view_base base;
+	static const struct view_item items[VIEW_ITEMS_MAX];
+	struct handed handed = { .cwd = -1 };
+	struct view_plan plan = {
+		.base = &base,
+		.items = items,
+		.handed = &handed,
+		.uid = uid,
+		.tmp_bytes = 1 << 20,
+		.own_pts = true,
+	};
+
+	leave_the_host();
+	plan.ground = make_ground();
+	assert_int_equal(view_base_load(&none, &none, &base, e), 0);
+	return view_build(&plan, e);
+}
+
+/* Its own, seen from here. */
+static void builds_a_view_of_its_own(void **state)
+{
+	int before = open_fds(), mounts = -1;
+	struct child c = start(become_viewer, UID);
+	struct error e = ERROR_NULL;
+	struct stat st;
+	char path[64];
+
+	(void)state;
+	if (view_verify(c.pid, &mounts, &e) < 0)
+		fail_msg("%s", e.text);
+	snprintf(path, sizeof(path), "/proc/%d/root/usr/bin", c.pid);
+	assert_int_equal(stat(path, &st), 0);
+	snprintf(path, sizeof(path), "/proc/%d/root/run/harpe-gov", c.pid);
+	assert_true(stat(path, &st) < 0 && errno == ENOENT);
+	stop(&c);
+	close_fd(&mounts);
+	assert_int_equal(open_fds(), before);
+}
+
+static int become_nothing(uint32_t uid, struct error *e)
+{
+	(void)uid;
+	(void)e;
+	return 0;
+}
+
+static int become_rooted(uint32_t uid, struct error *e)
+{
+	(void)uid;
+	return chroot("/run/harpe-gov") < 0 ? error_errno(e, -errno, "chroot") : 0;
+}
+
+static void assert_no_view(int (*become)(uint32_t uid, struct error *e), const char *what)
+{
+	struct child c = start(become, UID);
+	struct error e = ERROR_NULL;
+	int mounts = -1;
+
+	assert_int_equal(view_verify(c.pid, &mounts, &e), -ESTALE);
+	assert_mentions(e.text, what, "", "");
+	close_fd(&mounts);
+	stop(&c);
+}
+
+/* A read-only root in memory that is not in a namespace of its own is not enough. */
+static int become_verifier(uint32_t uid, struct error *e)
+{
+	(void)uid;
+	(void)e;
+	assert_no_view(become_nothing, "the guest has no read-only root of its own");
+	leave_the_host();
+	assert_int_equal(mount("test", "/run/harpe-gov", "tmpfs", MS_RDONLY | MS_NOSUID, NULL), 0);
+	assert_no_view(become_rooted, "the guest is in the host's mount namespace");
+	return 0;
+}
+
+static void sees_who_has_no_view(void **state)
+{
+	struct child c = start(become_verifier, UID);
+
+	(void)state;
+	stop(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -753,6 +895,9 @@ int main(void)
 		cmocka_unit_test(holds_back_uids_with_keys),
 		cmocka_unit_test(enters_a_namespace_that_was_made_before),
 		cmocka_unit_test(enters_nothing_else),
+		cmocka_unit_test(lays_a_ground_with_nothing_on_it),
+		cmocka_unit_test(builds_a_view_of_its_own),
+		cmocka_unit_test(sees_who_has_no_view),
 	};
 
 	if (geteuid() != 0) {
