@@ -169,30 +169,17 @@ static int show_host(const struct view_base *b, const struct host *host, struct 
 	return r;
 }
 
-static const struct {
-	const char *path;
-	unsigned int mode;
-	unsigned long flags;
-} private_directories[] = {
-	{ "tmp", 01777, 0 },
-	{ "var/tmp", 01777, 0 },
-	{ "dev/shm", 01777, 0 },
-	{ "run", 0755, MS_NOEXEC },
-};
-
 static int mount_private_directories(uint64_t bytes, struct error *e)
 {
+	static const char *const paths[] = { "tmp", "var/tmp", "dev/shm" };
 	char options[96], size[32] = "50%";
 
 	if (bytes != LIMIT_INFINITY)
 		snprintf(size, sizeof(size), "%" PRIu64, bytes);
-	for (size_t i = 0; i < ARRAY_SIZE(private_directories); i++) {
-		snprintf(options, sizeof(options), "mode=%o,size=%s,nr_inodes=%d",
-			 private_directories[i].mode, size, PRIVATE_INODES);
-		if (mount("tmpfs", private_directories[i].path, "tmpfs",
-			  MS_NOSUID | MS_NODEV | private_directories[i].flags, options) < 0)
-			return view_cannot("mounted", private_directories[i].path, e);
-	}
+	snprintf(options, sizeof(options), "mode=1777,size=%s,nr_inodes=%d", size, PRIVATE_INODES);
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		if (mount("tmpfs", paths[i], "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
+			return view_cannot("mounted", paths[i], e);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a guest sees of the file systems: a root of its own, in memory and read-only, with the
- * view's base, what the caller handed over, and /dev, /proc, /tmp, /var/tmp, /dev/shm, /run and
+ * view's base, what the caller handed over, and /dev, /proc, /tmp, /var/tmp, /dev/shm and
  * /dev/mqueue of its own. Nothing else of the host's is there.
  */
 #pragma once
