@@ -12,6 +12,7 @@
 #include "governor/policy.h"
 #include "governor/runs.h"
 #include "governor/slots.h"
+#include "governor/spare.h"
 
 /* ---- PAIR_HELLO ---- */
 
@@ -24,7 +25,8 @@ static void ask_hello(struct run *r, const struct pair_ask *ask)
 	r->caller = ask->caller;
 	if (r->caller.n_groups > CALLER_GROUPS_MAX)
 		r->caller.n_groups = CALLER_GROUPS_MAX;
-	runs_listen(r->d);
+	run_set_timer(r, REQUEST_USEC);
+	spare_taken(r);
 	a = access_find(r->d->config, &r->caller);
 	if (run_count_of_caller(r, false) < a->max_connections) {
 		run_reply(r, PAIR_HELLO, &m);
@@ -112,6 +114,7 @@ static void ask_release(struct run *r, const struct pair_ask *ask)
 	}
 	note_release(r, &ask->release);
 	run_reply(r, PAIR_RELEASE, &m);
+	spare_need(r->d, 0); /* while the guest is busy */
 }
 
 /* ---- PAIR_END ---- */

@@ -25,13 +25,13 @@
 #include "governor/runs.h"
 #include "governor/slices.h"
 #include "governor/slots.h"
+#include "governor/spare.h"
 #include "governor/sweep.h"
 #include "governor/view_ground.h"
 
 #define STOP_USEC	(8 * USEC_PER_SEC) /* below the unit's TimeoutStopSec= */
 #define FDSTORE_NAME	"firewall"
 #define LISTEN_FD_NAME	"clients"
-#define RETRY_USEC	USEC_PER_SEC
 #define LOOK_USEC	(USEC_PER_SEC / 10) /* after a change of the ruleset */
 #define DIRTY_USEC	(10 * USEC_PER_SEC) /* until a uid that was not clean is looked at again */
 #define QUARANTINE_USEC (USEC_PER_SEC / 5)  /* one look for all uids of that time */
@@ -217,33 +217,6 @@ static int watch_ruleset(struct daemon *d, struct error *e)
 
 /* ---- events ---- */
 
-static int on_connection(sd_event_source *source, int fd, uint32_t revents, void *userdata)
-{
-	struct daemon *d = userdata;
-	int r;
-
-	daemon_keep_slices(d);
-	r = runs_accept(d);
-
-	(void)source;
-	(void)fd;
-	(void)revents;
-	if (r < 0) {
-		journal_error("no supervisor for a connection, which waits: %s", strerror(-r));
-		sd_event_source_set_time_relative(d->retry, RETRY_USEC);
-		sd_event_source_set_enabled(d->retry, SD_EVENT_ONESHOT);
-	}
-	return 0;
-}
-
-static int on_retry(sd_event_source *source, uint64_t usec, void *userdata)
-{
-	(void)source;
-	(void)usec;
-	runs_listen(userdata);
-	return 0;
-}
-
 static int on_stop_timeout(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct daemon *d = userdata;
@@ -264,7 +237,7 @@ static int on_stop(sd_event_source *source, const struct signalfd_siginfo *info,
 		return 0;
 	d->stopping = true;
 	sd_notify(0, "STOPPING=1");
-	sd_event_source_set_enabled(d->listener, SD_EVENT_OFF);
+	spare_renew(d);
 	runs_stop_all(d, ENDED_GOVERNOR_STOPPED);
 	slots_drop(d);
 	return sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, STOP_USEC, 0,
@@ -340,6 +313,7 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
 		journal_error("the configuration stays as it was: %s", e.text);
 	else
 		journal_info("the configuration was read again");
+	spare_renew(d);
 	daemon_keep_slices(d);
 	sd_notify(0, "READY=1");
 	asks_admit_waiting(d);
@@ -358,17 +332,12 @@ static int on_idle(sd_event_source *source, void *userdata)
 static int add_sources(struct daemon *d, int listener, struct error *e)
 {
 	sd_event_source *idle = NULL;
-	int r = sd_event_add_io(d->event, &d->listener, listener, EPOLLIN, on_connection, d);
-
-	d->listen_fd = listener;
+	int r = spare_add_sources(d, listener);
 
 	if (r >= 0)
 		r = sd_event_add_signal(d->event, NULL, SIGTERM, on_stop, d);
 	if (r >= 0)
 		r = sd_event_add_signal(d->event, NULL, SIGHUP, on_reload, d);
-	if (r >= 0)
-		r = sd_event_add_time_relative(d->event, &d->retry, CLOCK_MONOTONIC, 0, 0, on_retry,
-					       d);
 	if (r >= 0)
 		r = sd_event_add_time_relative(d->event, &d->quarantine, CLOCK_MONOTONIC, 0, 0,
 					       on_quarantine, d);
@@ -494,7 +463,7 @@ static void release(struct daemon *d)
 	close_fd(&d->monitor);
 	sd_event_source_unref(d->look);
 	sd_event_source_unref(d->listener);
-	sd_event_source_unref(d->retry);
+	sd_event_source_unref(d->need_spare);
 	sd_event_source_unref(d->quarantine);
 	sd_event_source_unref(d->slots);
 	sd_event_unref(d->event);

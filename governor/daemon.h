@@ -69,8 +69,9 @@ struct daemon {
 	int monitor;		  /* of the ruleset */
 	struct monitor_news news; /* what was heard since the last look */
 	sd_event_source *look;	  /* at the ruleset, soon */
-	sd_event_source *listener, *retry, *quarantine, *slots;
-	struct run *runs; /* oldest first */
+	sd_event_source *listener, *need_spare, *quarantine, *slots;
+	struct run *runs;  /* oldest first */
+	struct run *spare; /* of them: its supervisor waits for a connection (spare.h) */
 	uint32_t n_runs;
 	uint64_t last_serial;
 	uint32_t slot_epoch;  /* counts the changes of what slots are made with */

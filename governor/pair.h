@@ -28,7 +28,7 @@ enum pair_verb {
 		      its network namespace, where the profile has one. No reply */
 	/* daemon -> supervisor */
 	PAIR_OK,
-	PAIR_NONE,
+	PAIR_NONE,    /* to one that waits for a connection: it gets none */
 	PAIR_REFUSED, /* reply.refused */
 	PAIR_STOP,    /* reply.stop: end the guest for this reason */
 };

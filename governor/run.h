@@ -8,11 +8,13 @@
 
 #include "governor/access.h"
 #include "governor/daemon.h"
+#include "governor/deadline.h"
 #include "governor/holder.h"
 
-#define SETUP_USEC (60 * USEC_PER_SEC) /* for the scope, then again until PAIR_RELEASE */
-#define SCOPE_USEC (10 * USEC_PER_SEC) /* for systemd to take an empty scope away */
-#define LATE_USEC  USEC_PER_SEC	       /* for a supervisor that was told that its time is over */
+#define REQUEST_USEC ((DEADLINE_SEC + 1) * USEC_PER_SEC) /* for a supervisor to look at one */
+#define SETUP_USEC   (60 * USEC_PER_SEC) /* for the scope, then again until PAIR_RELEASE */
+#define SCOPE_USEC   (10 * USEC_PER_SEC) /* for systemd to take an empty scope away */
+#define LATE_USEC    USEC_PER_SEC	 /* for a supervisor that was told that its time is over */
 
 enum run_state {
 	RUN_CONNECTED, /* the supervisor has asked for no guest */

@@ -18,14 +18,13 @@
 #include "governor/deadline.h"
 #include "governor/journal.h"
 #include "governor/ledger.h"
+#include "governor/spare.h"
 #include "governor/supervisor.h"
 
-#define REQUEST_USEC ((DEADLINE_SEC + 1) * USEC_PER_SEC)
-
-/* No more connections than this are held at once, whoever they belong to. */
-static uint32_t runs_max(const struct daemon *d)
+/* Whoever they belong to. */
+bool runs_have_room(const struct daemon *d)
 {
-	return 2 * d->config->uid_count + 64;
+	return d->n_runs < 2 * d->config->uid_count + 64;
 }
 
 /* ---- small things ---- */
@@ -53,7 +52,7 @@ void run_free(struct run *r)
 	sd_event_source_disable_unref(r->timer);
 	close_fd(&r->pair);
 	close_fd(&r->netns);
-	runs_listen(r->d);
+	spare_lost(r);
 	free(r);
 }
 
@@ -484,21 +483,17 @@ struct run *run_new(struct daemon *d)
 	return r;
 }
 
-void runs_listen(struct daemon *d)
-{
-	sd_event_source_set_enabled(
-		d->listener, d->stopping || d->n_runs >= runs_max(d) ? SD_EVENT_OFF : SD_EVENT_ON);
-}
-
-int runs_accept(struct daemon *d)
+/* Nobody waits for it yet. */
+int runs_fork_supervisor(struct daemon *d, struct run **ret)
 {
 	struct run *r = run_new(d);
-	int ret = r ? run_fork(r, supervise, on_ask) : -ENOMEM;
+	int error = r ? run_fork(r, supervise, on_ask) : -ENOMEM;
 
-	if (ret < 0 && r)
+	if (error < 0 && r)
 		run_free(r);
-	/* One at a time: until the supervisor has accepted, the connection is still there to see.
-	 */
-	sd_event_source_set_enabled(d->listener, SD_EVENT_OFF);
-	return ret;
+	if (error < 0)
+		return error;
+	sd_event_source_set_enabled(r->timer, SD_EVENT_OFF);
+	*ret = r;
+	return 0;
 }

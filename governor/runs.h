@@ -7,12 +7,12 @@
 
 #include "governor/daemon.h"
 
-/* Somebody connected: forks a supervisor, which accepts. The listener is off until it has said
- * hello. A negative errno when there is none: the connection waits, try again later. */
-int runs_accept(struct daemon *d);
+/* Forks a supervisor, which accepts the next connection and says hello; *@ret is what the daemon
+ * knows of it. A negative errno when there is none. */
+int runs_fork_supervisor(struct daemon *d, struct run **ret);
 
-/* Switches the listener on, unless the daemon stops or has as many connections as it holds. */
-void runs_listen(struct daemon *d);
+/* Not as many connections as the daemon holds? */
+bool runs_have_room(const struct daemon *d);
 
 /* The firewall's counters are about to be set to 0: what they say of each guest is kept. */
 void runs_keep_drops(struct daemon *d);

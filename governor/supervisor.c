@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -19,9 +20,10 @@
 #include "governor/guest.h"
 #include "governor/pair.h"
 
-#define CLIENT_FD 3
-#define DAEMON_FD 4
-#define GROUND_FD 5
+#define CLIENT_FD   3
+#define DAEMON_FD   4
+#define GROUND_FD   5
+#define LISTENER_FD 6
 
 struct call {
 	struct request request;
@@ -221,18 +223,43 @@ static void block_signals(void)
 	sigprocmask(SIG_SETMASK, &set, NULL);
 }
 
-/* One connection of the listener's, or none when somebody gave up meanwhile. */
-static void accept_client(int listener, int daemon, int *ground)
+/* Before the wait: whoever waits must not hold what is the daemon's, like the socket that owns the
+ * table, or the other ends of pairs, which tell others of the daemon's end. */
+static void keep_only(int daemon, int ground, int listener)
 {
-	int high = fcntl(daemon, F_DUPFD_CLOEXEC, 64), higher = fcntl(*ground, F_DUPFD_CLOEXEC, 64);
-	int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	int raised = client < 0 ? -1 : fcntl(client, F_DUPFD_CLOEXEC, 64);
+	const int from[] = { daemon, ground, listener };
+	int high[ARRAY_SIZE(from)];
 
-	if (high < 0 || raised < 0 || dup3(raised, CLIENT_FD, O_CLOEXEC) < 0 ||
-	    dup3(high, DAEMON_FD, O_CLOEXEC) < 0 || dup3(higher, GROUND_FD, O_CLOEXEC) < 0 ||
-	    close_range(GROUND_FD + 1, ~0U, 0) < 0)
+	for (size_t i = 0; i < ARRAY_SIZE(from); i++)
+		high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 64);
+	for (size_t i = 0; i < ARRAY_SIZE(from); i++)
+		if (high[i] < 0 || dup3(high[i], DAEMON_FD + (int)i, O_CLOEXEC) < 0)
+			_exit(0);
+	if (close_range(CLIENT_FD, CLIENT_FD, 0) < 0 || close_range(LISTENER_FD + 1, ~0U, 0) < 0)
 		_exit(0);
-	*ground = GROUND_FD;
+}
+
+/* The next connection, if it is still there: others may be faster, or its maker has given up. */
+static bool take_client(void)
+{
+	int client = accept4(LISTENER_FD, NULL, NULL, SOCK_CLOEXEC);
+
+	if (client != CLIENT_FD && errno != EAGAIN && errno != ECONNABORTED)
+		_exit(0);
+	return client == CLIENT_FD;
+}
+
+/* Until somebody connects; what the daemon says, or its end, is that none is wanted any more. */
+static void accept_client(void)
+{
+	struct pollfd p[] = { { .fd = DAEMON_FD, .events = POLLIN },
+			      { .fd = LISTENER_FD, .events = POLLIN } };
+
+	do
+		if (poll(p, ARRAY_SIZE(p), -1) < 0 || p[0].revents)
+			_exit(0);
+	while (!take_client());
+	close(LISTENER_FD);
 }
 
 /* Tells the daemon who calls; it may have too many of them already. */
@@ -254,9 +281,11 @@ void supervisor_main(int listener, int daemon, const struct guest_means *means)
 	struct error e = ERROR_NULL;
 
 	block_signals();
-	accept_client(listener, daemon, &call.means.ground);
+	keep_only(daemon, means->ground, listener);
+	call.means.ground = GROUND_FD;
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	deadline_prepare(CLIENT_FD);
+	accept_client();
 	if (say_hello(&call, &e) < 0 || dispatch(&call, &e) < 0)
 		refuse(&e);
 	_exit(0);

@@ -87,6 +87,7 @@ def cgroup_of(pid):
 
 
 def supervisors(daemon):
+    """With the one that waits for a connection."""
     children = pathlib.Path(f"/proc/{daemon}/task/{daemon}/children").read_text().split()
     return [pid for pid in children if cgroup_of(pid).endswith("harpe-gov.service\n")]
 

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -34,57 +35,88 @@ unsigned int alarm(unsigned int seconds)
 
 struct stage {
 	char dir[32], cgroup[48];
-	int client, daemon; /* the test's ends */
+	int listener, client, daemon; /* the test's ends */
+	int held;		      /* the other end is the daemon's alone */
 	pid_t supervisor;
 };
 
-static int connect_to(const char *dir, int *ret_listener)
+static struct sockaddr_un address_of(const struct stage *s)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", dir);
-	*ret_listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (bind(*ret_listener, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    listen(*ret_listener, 1) < 0 ||
-	    connect(sock, (const struct sockaddr *)&address, sizeof(address)) < 0)
-		return -1;
-	unlink(address.sun_path);
-	return sock;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", s->dir);
+	return address;
 }
 
+static int listen_at(const struct stage *s)
+{
+	struct sockaddr_un address = address_of(s);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	return bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, 2) < 0
+		       ? -1
+		       : fd;
+}
+
+static int connect_to(const struct stage *s)
+{
+	struct sockaddr_un address = address_of(s);
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	return connect(sock, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -1 : sock;
+}
+
+/* One that waits for a connection. */
 static int set_up(void **state)
 {
 	struct stage *s = calloc(1, sizeof(*s));
-	int listener, pair[2];
+	int pair[2], held[2];
 
+	*state = s;
 	strcpy(s->dir, "/tmp/harpe-gov-test-XXXXXX");
-	if (!mkdtemp(s->dir) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+	if (!mkdtemp(s->dir) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
+	    pipe2(held, O_CLOEXEC) < 0)
 		return -1;
 	snprintf(s->cgroup, sizeof(s->cgroup), "%s/scope", s->dir);
-	s->client = connect_to(s->dir, &listener);
-	if (s->client < 0)
-		return -1;
+	s->client = -1;
 	s->daemon = pair[0];
+	s->held = held[0];
+	s->listener = listen_at(s);
+	if (s->listener < 0)
+		return -1;
 	s->supervisor = fork();
 	if (s->supervisor == 0) {
-		supervisor_main(listener, pair[1], &(struct guest_means){ .ground = pair[1] });
+		supervisor_main(s->listener, pair[1], &(struct guest_means){ .ground = pair[1] });
 		_exit(9);
 	}
-	close(listener);
 	close(pair[1]);
-	*state = s;
+	close(held[1]);
 	return s->supervisor < 0;
+}
+
+static int set_up_connected(void **state)
+{
+	int r = set_up(state);
+	struct stage *s = *state;
+
+	if (r == 0)
+		s->client = connect_to(s);
+	return r == 0 && s->client < 0;
 }
 
 static int tear_down(void **state)
 {
 	struct stage *s = *state;
 
+	struct sockaddr_un address = address_of(s);
+
 	close_fd(&s->client);
 	close_fd(&s->daemon);
 	if (s->supervisor > 0)
 		waitpid(s->supervisor, NULL, 0);
+	close_fd(&s->held);
+	close_fd(&s->listener);
+	unlink(address.sun_path);
 	rmdir(s->dir);
 	free(s);
 	return 0;
@@ -183,6 +215,50 @@ static void take_answer(struct stage *s, enum wire_type type, struct answer *ret
 	assert_int_equal(receive_type(s, buf, &len), (int)type);
 	*ret = (struct answer){};
 	assert_int_equal(wire_decode(answer_fields, answer_n_fields, buf, len, ret, NULL), 0);
+}
+
+/* ---- before there is a client ---- */
+
+static void ends_when_none_is_wanted(void **state)
+{
+	reply_to(*state, 0, PAIR_NONE);
+	expect_end(*state, 0);
+}
+
+static void ends_with_the_daemon(void **state)
+{
+	struct stage *s = *state;
+
+	close_fd(&s->daemon);
+	s->daemon = -1;
+	expect_end(s, 0);
+}
+
+/* The listener wakes it, and there is nobody. */
+static void waits_on_when_others_are_faster(void **state)
+{
+	struct stage *s = *state;
+	int other, taken;
+
+	kill(s->supervisor, SIGSTOP);
+	assert_int_equal(waitpid(s->supervisor, NULL, WUNTRACED), s->supervisor);
+	other = connect_to(s);
+	taken = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(other >= 0 && taken >= 0);
+	kill(s->supervisor, SIGCONT);
+	s->client = connect_to(s);
+	hello(s);
+	close(other);
+	close(taken);
+}
+
+/* What only the daemon has open closes with the daemon, whoever waits. */
+static void holds_nothing_of_the_daemons(void **state)
+{
+	struct pollfd end = { .fd = ((struct stage *)*state)->held };
+
+	assert_int_equal(poll(&end, 1, 10000), 1);
+	assert_true(end.revents & POLLHUP);
 }
 
 /* ---- in time ---- */
@@ -349,11 +425,16 @@ static void reads_no_more_than_wanted(void **state)
 	assert_int_equal(rows[0].cpu_usec, UINT64_MAX);
 }
 
-#define STAGE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define STAGE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up_connected, tear_down)
+#define WAIT_TEST(f)  cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		WAIT_TEST(ends_when_none_is_wanted),
+		WAIT_TEST(ends_with_the_daemon),
+		WAIT_TEST(waits_on_when_others_are_faster),
+		WAIT_TEST(holds_nothing_of_the_daemons),
 		STAGE_TEST(takes_its_time_where_the_daemon_does),
 		STAGE_TEST(kills_for_as_long_as_it_takes),
 		STAGE_TEST(waits_for_no_request_for_ever),

@@ -163,9 +163,8 @@ def pool_processes():
     return found
 
 
-def supervisors():
-    if warm_slots:
-        wait_slots(warm_slots)  # whoever makes them is none
+def helpers_of_daemon():
+    """The processes that it forked into its own cgroup."""
     daemon = daemon_pid()
     found = []
     with contextlib.suppress(OSError):
@@ -174,6 +173,37 @@ def supervisors():
                 if pathlib.Path(f"/proc/{pid}/cgroup").read_text().endswith("harpe-gov.service\n"):
                     found.append(int(pid))
     return found
+
+
+def serves_client(pid):
+    """Its descriptor 3 is a connection: not that of the listener, which the daemon has there."""
+    with contextlib.suppress(OSError):
+        inode = os.readlink(f"/proc/{pid}/fd/3").removeprefix("socket:[").removesuffix("]")
+        lines = pathlib.Path("/proc/net/unix").read_text().splitlines()
+        return any(line.split()[5:7] == ["03", inode] for line in lines)
+    return False
+
+
+def supervisors():
+    if warm_slots:
+        wait_slots(warm_slots)  # whoever makes them is none
+    return [pid for pid in helpers_of_daemon() if serves_client(pid)]
+
+
+def spares():
+    """Supervisors that wait for a connection: all that they have open besides is the pair, the ground of
+    views, and the listener."""
+    found = []
+    for pid in helpers_of_daemon():
+        with contextlib.suppress(OSError):
+            if sorted(map(int, os.listdir(f"/proc/{pid}/fd"))) == [0, 1, 2, 4, 5, 6]:
+                found.append(pid)
+    return found
+
+
+def wait_spare():
+    wait_until(spares, 10, "a supervisor waits for a connection")
+    return spares()[0]
 
 
 def what_it_does(pid):

@@ -9,12 +9,13 @@ import subprocess
 import tempfile
 
 from lib import (POOL, Result, agent_directory, daemon_pid, expect, expect_equal, pool_processes,
-                 run, scopes, sh, start_run, supervisors, wait_ready, wait_until)
+                 run, scopes, sh, start_run, supervisors, wait_ready, wait_spare,
+                 wait_until)
 
 GONE = 5  # seconds, under emulation
 
 # The call after which the process that made it stands still, and which of its calls of that name.
-LEASED = "clone", 2  # the daemon's: the first makes the supervisor, the second the scope's holder
+LEASED = "clone", 1  # the daemon's: the scope's holder
 SCOPE_STARTED = "mkdirat", 1
 BEING_SET_UP = "setresuid", 1  # the guest to be
 CLEANING_UP = "waitid", 1
@@ -24,15 +25,16 @@ CLEANING_UP = "waitid", 1
 def stopping_after(point):
     """Yields a function that waits for the point and tells who stopped there."""
     call, count = point
+    pids = [daemon_pid(), wait_spare()]  # who will serve the run is there already
     with tempfile.NamedTemporaryFile("r") as log:
         strace = subprocess.Popen(
             ["strace", "-f", "-qq", "-o", log.name, "-e", f"trace={call}", "-e",
-             f"inject={call}:signal=SIGSTOP:when={count}", "-p", str(daemon_pid())],
+             f"inject={call}:signal=SIGSTOP:when={count}", *(f"-p{pid}" for pid in pids)],
             stderr=subprocess.DEVNULL)
 
         def traced():
-            status = pathlib.Path(f"/proc/{daemon_pid()}/status").read_text()
-            return f"TracerPid:\t{strace.pid}\n" in status
+            return all(f"TracerPid:\t{strace.pid}\n" in pathlib.Path(f"/proc/{pid}/status").read_text()
+                       for pid in pids)
 
         def stopped():
             found = []
@@ -42,7 +44,7 @@ def stopping_after(point):
             return int(found[0])
 
         try:
-            wait_until(traced, 30, "the daemon is traced")
+            wait_until(traced, 30, "they are traced")
             yield stopped
         finally:
             strace.terminate()

@@ -9,7 +9,7 @@ import time
 
 from lib import (POOL, Result, agent_directory, as_agent, daemon_pid, expect, expect_equal,
                  pool_processes, run, scopes, sh, start_run, supervisors, wait_ready, wait_running,
-                 wait_until)
+                 wait_spare, wait_until)
 
 GONE = 3  # seconds, under emulation
 
@@ -117,6 +117,7 @@ def test_restart():
 
 
 def daemon_state():
+    wait_spare()
     pid = daemon_pid()
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
     rss = int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS")))

@@ -12,7 +12,7 @@ import lib
 from leaks import layers
 from lib import (POOL, SLICE, Result, agent_directory, all_scopes, as_agent, configured, daemon_pid,
                  expect, expect_equal, pool_processes, ps, root_ps, run, sh, slots, start_run,
-                 wait_ready, wait_running, wait_slots, wait_until, warm)
+                 wait_ready, wait_running, wait_slots, wait_spare, wait_until, warm)
 from test_audit import assert_healthy, audit, of
 from test_cases_memory import slice_allows
 
@@ -73,6 +73,7 @@ def guest_in_slot(*args, n=1, command=("sleep", "600")):
 
 
 def held_by_daemon():
+    wait_spare()
     pid = daemon_pid()
     tasks = len(read(pathlib.Path("/sys/fs/cgroup/system.slice/harpe-gov.service/cgroup.procs")).split())
     return len(os.listdir(f"/proc/{pid}/fd")), tasks

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "governor/spare.h"
+
+#include <string.h>
+
+#include "governor/journal.h"
+#include "governor/run.h"
+#include "governor/runs.h"
+
+#define PAUSE_USEC (USEC_PER_SEC / 10) /* for the run that took one to get going */
+#define RETRY_USEC USEC_PER_SEC
+
+static bool is_wanted(const struct daemon *d)
+{
+	return !d->spare && !d->stopping && runs_have_room(d);
+}
+
+static void watch_listener(struct daemon *d)
+{
+	sd_event_source_set_enabled(d->listener, is_wanted(d) ? SD_EVENT_ON : SD_EVENT_OFF);
+}
+
+static void set_timer(struct daemon *d, uint64_t usec)
+{
+	sd_event_source_set_time_relative(d->need_spare, usec);
+	sd_event_source_set_enabled(d->need_spare, SD_EVENT_ONESHOT);
+}
+
+static void make(struct daemon *d)
+{
+	int r = 0;
+
+	if (is_wanted(d))
+		r = runs_fork_supervisor(d, &d->spare);
+	if (r == 0) {
+		watch_listener(d);
+		return;
+	}
+	journal_error("no supervisor for the next connection, which waits: %s", strerror(-r));
+	sd_event_source_set_enabled(d->listener, SD_EVENT_OFF);
+	set_timer(d, RETRY_USEC);
+}
+
+/* There is no spare, or it would have been faster. */
+static int on_connection(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	(void)source;
+	(void)fd;
+	(void)revents;
+	daemon_keep_slices(userdata);
+	make(userdata);
+	return 0;
+}
+
+static int on_need(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	(void)source;
+	(void)usec;
+	daemon_keep_slices(userdata);
+	make(userdata);
+	return 0;
+}
+
+int spare_add_sources(struct daemon *d, int listener)
+{
+	int r = sd_event_add_io(d->event, &d->listener, listener, EPOLLIN, on_connection, d);
+
+	d->listen_fd = listener;
+	if (r >= 0)
+		r = sd_event_add_time_relative(d->event, &d->need_spare, CLOCK_MONOTONIC, 0, 0,
+					       on_need, d);
+	return r;
+}
+
+void spare_need(struct daemon *d, uint64_t usec)
+{
+	int pending = SD_EVENT_OFF;
+
+	sd_event_source_get_enabled(d->need_spare, &pending);
+	if (is_wanted(d) && (pending == SD_EVENT_OFF || usec == 0))
+		set_timer(d, usec);
+}
+
+static void leave(struct daemon *d)
+{
+	d->spare = NULL;
+	watch_listener(d);
+	spare_need(d, PAUSE_USEC);
+}
+
+void spare_taken(struct run *r)
+{
+	if (r == r->d->spare)
+		leave(r->d);
+}
+
+void spare_lost(struct run *r)
+{
+	if (r == r->d->spare || !r->d->spare) /* there may be room again */
+		leave(r->d);
+}
+
+/* One that has accepted just now serves that connection. */
+void spare_renew(struct daemon *d)
+{
+	struct pair_reply m = { .verb = PAIR_NONE };
+
+	if (d->spare)
+		run_reply(d->spare, 0, &m);
+	leave(d);
+}
