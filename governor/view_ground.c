@@ -22,7 +22,7 @@ static int lay(void)
 
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("harpe-gov", SCAFFOLD, "tmpfs", 0, "mode=755,size=4K,nr_inodes=4") < 0 ||
-	    chdir(SCAFFOLD) < 0 || mkdir(VIEW_GROUND_ROOT + 1, 0755) < 0 ||
+	    chdir(SCAFFOLD) < 0 || mkdir("." VIEW_GROUND_ROOT, 0755) < 0 ||
 	    mount_setattr(AT_FDCWD, ".", 0, &closed, sizeof(closed)) < 0 ||
 	    syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
 		return -errno;
