@@ -12,9 +12,9 @@ from leaks import layers
 from leaks.attempts import KINDS, available, go
 from leaks.attempts import guest as probing
 from leaks.far import cable
-from lib import (Result, agent_directory, configured, daemon_pid, expect, expect_equal,
-                 guest_slice, part, pool_processes, root_ps, scopes, sh, start_run, wait_ready,
-                 wait_running, wait_until)
+from lib import (DROP_IN, Result, agent_directory, configured, daemon_pid, expect, expect_equal,
+                 guest_slice, part, pool_processes, root_ps, scopes, sh, slots, start_run, wait_ready,
+                 wait_running, wait_slots, wait_until)
 from test_audit import assert_healthy, audit
 
 FULL = 32  # governor/part.h
@@ -119,6 +119,27 @@ def test_layers():
         expect(r.report["drops"]["slice"] >= 1, r)
     sh("systemctl restart harpe-gov.service")
     wait_ready()
+
+
+def test_warm_slots():
+    """A slot in a child slice is taken over, and its guest's limits stand there."""
+    with crowd(FULL, "isolated") as (directory, _):
+        DROP_IN.write_text(CROWD + "[pool]\nwarm = 2\n")
+        sh("systemctl reload harpe-gov.service")
+        try:
+            there = {pathlib.Path(row["cgroup"]) for row in wait_slots(2)}
+            expect_equal({path.parent for path in there}, {part("isolated", 1)})
+            p = start_run("--memory", "32M", "--name", "warm", "--", "sleep", "600", cwd=directory)
+            row = wait_running("warm")
+            expect(pathlib.Path(row["cgroup"]) in there, row, there)
+            expect_equal(guest_slice(row["main_pid"]), part("isolated", 1))
+            expect_equal(pathlib.Path(row["cgroup"], "guest/memory.max").read_text(), f"{32 << 20}\n")
+            sh("harpe-gov kill warm")
+            p.communicate(timeout=60)
+        finally:
+            DROP_IN.write_text(CROWD)
+            sh("systemctl reload harpe-gov.service")
+            wait_until(lambda: not slots(), 30, "no slots")
 
 
 def test_allowed_by_a_child_slice():
