@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Uses what Python programs use, each tool in a process of its own; prints "NAME ok" for what works."""
+"""tooling.py NAME NAME...: uses what Python programs use, each tool in a process of its own; prints
+"NAME ok" for what works."""
 import os
 import pathlib
 import subprocess
@@ -156,12 +157,13 @@ def compile_c():
         assert subprocess.run([f"{path}/a"], capture_output=True).stdout == b"hello\n"
 
 
-TOOLS = [tempfile_, spawn, fork, forkserver, shared_memory_, threads, asyncio_, subprocess_, numpy,
-         sqlite, pip, compile_c]
+TOOLS = {f.__name__.strip("_"): f
+         for f in (tempfile_, spawn, fork, forkserver, shared_memory_, threads, asyncio_, subprocess_,
+                   numpy, sqlite, pip, compile_c)}
 
-if __name__ == "__main__" and len(sys.argv) > 1:
-    next(f for f in TOOLS if f.__name__ == sys.argv[1])()
+if __name__ == "__main__" and len(sys.argv) == 2:
+    TOOLS[sys.argv[1]]()
 elif __name__ == "__main__":
-    for tool in TOOLS:
-        if subprocess.run([sys.executable, __file__, tool.__name__]).returncode == 0:
-            print(tool.__name__.strip("_"), "ok", flush=True)
+    for tool in sys.argv[1:]:
+        if subprocess.run([sys.executable, __file__, tool]).returncode == 0:
+            print(tool, "ok", flush=True)
