@@ -49,7 +49,7 @@ static int check_quota(const struct run *r, struct error *e)
 		return error_set(e, -EACCES,
 				 "uid %u may run no guests, says [access%s%s] max-guests",
 				 r->caller.uid, blank, a->name);
-	if (run_count_of_caller(r, true) >= a->max_guests)
+	if (run_caller_has(r, true, a->max_guests))
 		return error_set(
 			e, -EDQUOT,
 			"uid %u has %u guest%s already, the most that [access%s%s] max-guests "

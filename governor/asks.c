@@ -28,7 +28,7 @@ static void ask_hello(struct run *r, const struct pair_ask *ask)
 	run_set_timer(r, REQUEST_USEC);
 	spare_taken(r);
 	a = access_find(r->d->config, &r->caller);
-	if (run_count_of_caller(r, false) < a->max_connections) {
+	if (!run_caller_has(r, false, a->max_connections)) {
 		run_reply(r, PAIR_HELLO, &m);
 		return;
 	}

@@ -29,7 +29,6 @@ struct part {
 	struct daemon *d;
 	const struct profile_slice *slice;
 	unsigned int number;
-	uint32_t share;		/* that systemd was told; 0 = none */
 	struct pin pin;		/* keeps its controllers on */
 	sd_event_source *watch; /* of the directory with this id */
 	uint64_t watched;
@@ -70,8 +69,8 @@ struct daemon {
 	struct monitor_news news; /* what was heard since the last look */
 	sd_event_source *look;	  /* at the ruleset, soon */
 	sd_event_source *listener, *need_spare, *quarantine, *slots;
-	struct run *runs;  /* oldest first */
-	struct run *spare; /* of them: its supervisor waits for a connection (spare.h) */
+	struct run *runs, *last_run; /* oldest first */
+	struct run *spare;	     /* of them: its supervisor waits for a connection (spare.h) */
 	uint32_t n_runs;
 	uint64_t last_serial;
 	uint32_t slot_epoch;  /* counts the changes of what slots are made with */
@@ -102,8 +101,7 @@ int daemon_serve_slices(struct daemon *d, struct error *e);
 /* The same again: what was lost since comes back. */
 void daemon_keep_slices(struct daemon *d);
 
-/* A scope is about to be in the part of @slice: starts its pin if there is none, and tells systemd
- * how much the part weighs with it. */
+/* A scope is about to be in the part of @slice: starts its pin if there is none. */
 void daemon_keep_part(struct daemon *d, struct profile_slice *slice, unsigned int number);
 
 /* Watches the part, in which a scope is. Without (which the journal tells) it takes longer until it

@@ -17,7 +17,8 @@
 #include "governor/journal.h"
 #include "governor/runs.h"
 
-/* Depths in the hierarchy: /harpe.slice/harpe-PROFILE.slice/harpe-ID.scope */
+/* Depths in the hierarchy: /harpe.slice/harpe-PROFILE.slice/harpe-ID.scope; there may be a child
+ * slice in between (part.h). */
 enum { SLICE_LEVEL = 1, PROFILE_LEVEL, SCOPE_LEVEL };
 
 /* ---- the configuration ---- */

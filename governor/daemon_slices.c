@@ -12,27 +12,6 @@
 #include "governor/run.h"
 #include "governor/runs.h"
 
-static uint32_t count_scopes(const struct part *part)
-{
-	uint32_t n = 0;
-
-	for (const struct run *r = part->d->runs; r; r = r->next)
-		n += r->has_scope && r->slice == part->slice && r->part == part->number;
-	return n;
-}
-
-/* A child slice is one sibling of the scopes beside it, however many lie in it. */
-static void weigh(struct part *part, uint32_t n_scopes)
-{
-	uint32_t share = part_share(n_scopes, part->share);
-	char unit[PART_UNIT_MAX];
-
-	if (part->number == 0 || share == part->share)
-		return;
-	part->share = share;
-	scope_weigh(part->d->scopes, part_unit(part->slice->profile, part->number, unit), share);
-}
-
 static int on_change(sd_event_source *source, const struct inotify_event *event, void *userdata)
 {
 	struct part *part = userdata;
@@ -43,7 +22,6 @@ static int on_change(sd_event_source *source, const struct inotify_event *event,
 	if (pin_lost(&part->pin, part->d->scopes, event->name))
 		return 0; /* the next run brings another */
 	runs_scope_gone(part->d, event->name);
-	weigh(part, count_scopes(part));
 	return 0;
 }
 
@@ -98,7 +76,6 @@ void daemon_keep_part(struct daemon *d, struct profile_slice *slice, unsigned in
 	char unit[PART_UNIT_MAX];
 
 	pin_keep(&part->pin, d->scopes, part_unit(slice->profile, number, unit));
-	weigh(part, count_scopes(part) + 1);
 }
 
 void daemon_watch_part(struct daemon *d, struct profile_slice *slice, unsigned int number)

@@ -19,17 +19,6 @@ unsigned int part_with_room(const uint32_t n_scopes[], unsigned int n_parts)
 	return i;
 }
 
-uint32_t part_share(uint32_t n_scopes, uint32_t now)
-{
-	uint32_t share = 1;
-
-	if (n_scopes == 0 || (n_scopes <= now && n_scopes >= now / 4))
-		return now;
-	while (share < n_scopes)
-		share *= 2;
-	return share;
-}
-
 const char *part_unit(const char *profile, unsigned int part, char buf[PART_UNIT_MAX])
 {
 	if (part == 0)

@@ -25,12 +25,6 @@ unsigned int part_count(uint32_t uids);
 /* The first of @n_parts that is not full, of which @n_scopes says how many scopes lie in each. */
 unsigned int part_with_room(const uint32_t n_scopes[], unsigned int n_parts);
 
-/* For how many scopes' share of processors and disks a child slice is to count among its siblings,
- * where @n_scopes lie in it and it counted for @now (0 = it never did): a power of two, at most
- * twice as many when they get more and four times when they get fewer, so that it seldom changes.
- */
-uint32_t part_share(uint32_t n_scopes, uint32_t now);
-
 /* The unit of @part of @profile's slice. Returns @buf. */
 const char *part_unit(const char *profile, unsigned int part, char buf[PART_UNIT_MAX]);
 

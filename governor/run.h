@@ -30,23 +30,26 @@ enum run_state {
 
 struct run {
 	struct daemon *d;
-	struct run *next;
-	uint64_t serial;
+	struct run *next, *previous;
 	enum run_state state;
+
+	/* What is asked of all runs lies in the first lines of each: there may be thousands. */
+	bool slot;		     /* made before there is a connection; see slots.h */
+	bool has_scope;		     /* and the lease of uid with it */
+	unsigned int part;	     /* of the slice, in which the scope is */
+	struct profile_slice *slice; /* from PAIR_START on, as the limits */
+	struct limits limits;
+
+	uint64_t serial;
 	pid_t supervisor; /* 0 once reaped */
 	int pair;
 	sd_event_source *io, *child, *timer;
 	struct caller caller;
 
-	bool slot; /* made before there is a connection; see slots.h */
-
 	/* from PAIR_START on */
 	struct pair_start asked;
-	struct limits limits;
 	struct limits made; /* with which systemd makes the scope: @limits, or more (a slot's) */
 	struct limit_origins origins;
-	struct profile_slice *slice;
-	unsigned int part; /* of it, in which the scope is */
 	char id[RUN_ID_LEN + 1];
 	char scope[SCOPE_NAME_MAX];
 	char path[PATH_TEXT_MAX]; /* the scope's cgroup directory */
@@ -54,7 +57,6 @@ struct run {
 	uint32_t uid;
 	struct holder holder;
 	int netns;	    /* made for the guest, or -1 */
-	bool has_scope;	    /* and the lease of uid with it */
 	bool was_warm;	    /* it was a slot's */
 	bool served;	    /* and a guest has been in it */
 	uint64_t born_usec; /* when it was asked for, CLOCK_MONOTONIC */
@@ -116,6 +118,9 @@ bool run_is_guest(const struct run *r);
 
 /* How many others the same uid has: connections, or only those that are guests. */
 uint32_t run_count_of_caller(const struct run *self, bool guests_only);
+
+/* Has it @n others, or more? */
+bool run_caller_has(const struct run *self, bool guests_only, uint32_t n);
 
 bool run_scope_is_gone(const struct run *r);
 

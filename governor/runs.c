@@ -29,22 +29,10 @@ bool runs_have_room(const struct daemon *d)
 
 /* ---- small things ---- */
 
-static struct run *find_last(struct daemon *d)
-{
-	struct run *r = d->runs;
-
-	while (r && r->next)
-		r = r->next;
-	return r;
-}
-
 void run_free(struct run *r)
 {
-	struct run **p = &r->d->runs;
-
-	while (*p != r)
-		p = &(*p)->next;
-	*p = r->next;
+	*(r->previous ? &r->previous->next : &r->d->runs) = r->next;
+	*(r->next ? &r->next->previous : &r->d->last_run) = r->previous;
 	r->d->n_runs--;
 	scope_forget(r->d->scopes, r);
 	sd_event_source_disable_unref(r->io);
@@ -103,6 +91,12 @@ uint32_t run_count_of_caller(const struct run *self, bool guests_only)
 		    (r->has_scope || !guests_only))
 			n++;
 	return n;
+}
+
+/* Mostly there are fewer in all. */
+bool run_caller_has(const struct run *self, bool guests_only, uint32_t n)
+{
+	return self->d->n_runs > n && run_count_of_caller(self, guests_only) >= n;
 }
 
 /* The run goes on without. */
@@ -242,7 +236,7 @@ bool run_scope_is_gone(const struct run *r)
 
 void runs_scope_gone(struct daemon *d, const char *name)
 {
-	for (struct run *r = d->runs; r; r = r->next) {
+	for (struct run *r = d->last_run; r; r = r->previous) { /* the young ones end first */
 		if (!r->has_scope || strcmp(r->scope, name) != 0)
 			continue;
 		if ((r->state == RUN_ENDING || r->state == RUN_STUCK) && !r->job)
@@ -465,7 +459,7 @@ int run_fork(struct run *r, void (*child)(struct run *r, int pair), sd_event_io_
 
 struct run *run_new(struct daemon *d)
 {
-	struct run *r = calloc(1, sizeof(*r)), *last = find_last(d);
+	struct run *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return NULL;
@@ -478,7 +472,9 @@ struct run *run_new(struct daemon *d)
 	r->pair = r->netns = -1;
 	r->caller.uid = (uid_t)-1; /* until PAIR_HELLO */
 	r->serial = ++d->last_serial;
-	*(last ? &last->next : &d->runs) = r;
+	r->previous = d->last_run;
+	*(d->last_run ? &d->last_run->next : &d->runs) = r;
+	d->last_run = r;
 	d->n_runs++;
 	return r;
 }

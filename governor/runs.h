@@ -17,7 +17,7 @@ bool runs_have_room(const struct daemon *d);
 /* The firewall's counters are about to be set to 0: what they say of each guest is kept. */
 void runs_keep_drops(struct daemon *d);
 
-/* Systemd removed the cgroup directory @name from the profile's slice. */
+/* Systemd removed the cgroup directory @name from a part of a profile's slice. */
 void runs_scope_gone(struct daemon *d, const char *name);
 
 /* Tells all supervisors to end their guests. */

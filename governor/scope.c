@@ -417,16 +417,6 @@ void scope_stop(struct scopes *s, const char *name)
 				 "StopUnit", NULL, NULL, "ss", name, "replace");
 }
 
-void scope_weigh(struct scopes *s, const char *slice, uint32_t share)
-{
-	sd_bus_message *m = NULL;
-
-	if (connect_bus(s, NULL) < 0 || scope_message_weigh(s->bus, slice, share, &m) < 0)
-		return;
-	sd_bus_call_async(s->bus, NULL, m, NULL, NULL, 0);
-	sd_bus_message_unref(m);
-}
-
 /* ---- looking ---- */
 
 int scope_path(const char *name, pid_t pid, char path[PATH_TEXT_MAX], struct error *e)

@@ -46,10 +46,6 @@ void scope_forget(struct scopes *s, const void *userdata);
 /* Asks systemd to stop the unit; nobody waits for it. */
 void scope_stop(struct scopes *s, const char *name);
 
-/* Has the unit @slice count as much among its siblings as @share scopes do which ask for nothing
- * special, for processors and disks. Nobody waits for that either. */
-void scope_weigh(struct scopes *s, const char *slice, uint32_t share);
-
 /* The cgroup directory of the scope @name that @pid is in, from /proc: systemd's word is not
  * enough, a dead process can be "attached" (the scope would then never end). -ESRCH when @pid is
  * not in it. */

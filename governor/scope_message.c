@@ -5,8 +5,6 @@
 
 #define STOP_TIMEOUT_USEC  (2 * USEC_PER_SEC) /* SIGKILL is the first signal already */
 #define RUNTIME_GRACE_USEC (30 * USEC_PER_SEC)
-#define WEIGHT_DEFAULT	   100u /* the kernel's, of processors and of disks */
-#define WEIGHT_MAX	   10000u
 
 static uint64_t backstop_usec(const struct limits *l)
 {
@@ -62,24 +60,6 @@ int scope_message_start(sd_bus *bus, const struct scope_spec *spec, sd_bus_messa
 		r = sd_bus_message_close_container(m);
 	if (r >= 0)
 		r = sd_bus_message_append(m, "a(sa(sv))", 0);
-	if (r < 0) {
-		sd_bus_message_unref(m);
-		return r;
-	}
-	*ret = m;
-	return 0;
-}
-
-int scope_message_weigh(sd_bus *bus, const char *slice, uint32_t share, sd_bus_message **ret)
-{
-	uint64_t weight = share < WEIGHT_MAX / WEIGHT_DEFAULT ? share * WEIGHT_DEFAULT : WEIGHT_MAX;
-	sd_bus_message *m = NULL;
-	int r = sd_bus_message_new_method_call(bus, &m, MANAGER_NAME, MANAGER_PATH,
-					       MANAGER_INTERFACE, "SetUnitProperties");
-
-	if (r >= 0) /* until the next boot */
-		r = sd_bus_message_append(m, "sba(sv)", slice, 1, 2, "CPUWeight", "t", weight,
-					  "IOWeight", "t", weight);
 	if (r < 0) {
 		sd_bus_message_unref(m);
 		return r;

@@ -12,6 +12,3 @@
 
 /* Builds the call that starts @spec on @bus; the caller unreferences @ret. */
 int scope_message_start(sd_bus *bus, const struct scope_spec *spec, sd_bus_message **ret);
-
-/* Builds the call that has @slice weigh as much as @share scopes do by default. */
-int scope_message_weigh(sd_bus *bus, const char *slice, uint32_t share, sd_bus_message **ret);

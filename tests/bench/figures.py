@@ -132,7 +132,7 @@ def end_sleepers(sleepers):
 
 def memory():
     daemon = daemon_pid()
-    idle, before = private_kib(daemon), own_kib(daemon)
+    idle = own_kib(daemon)
     sleepers = []
     try:
         fill(sleepers, GUESTS)
@@ -142,7 +142,7 @@ def memory():
     finally:
         end_sleepers(sleepers)
     return {"daemon_idle_private_kib": idle,
-            "daemon_private_kib_per_guest": round((after - before) / GUESTS, 1),
+            "daemon_private_kib_per_guest": round((after - idle) / GUESTS, 1),
             "supervisor_private_kib_max": max(each),
             "supervisor_private_kib_mean": round(sum(each) / len(each), 1)}
 

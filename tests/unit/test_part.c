@@ -39,30 +39,6 @@ static void the_first_with_room_is_taken(void **state)
 	assert_int_equal(part_with_room(n, 3), 0);
 }
 
-static void a_part_weighs_what_lies_in_it(void **state)
-{
-	uint32_t now = 0, changes = 0;
-
-	(void)state;
-	for (uint32_t n = 1; n <= 1000; n++) {
-		uint32_t before = now;
-
-		now = part_share(n, now);
-		assert_in_range(now, n, 2 * n - 1);
-		changes += now != before;
-	}
-	assert_int_equal(changes, 11); /* 1, 2, 4, ... 1024 */
-	for (uint32_t n = 1000; n > 0; n--) {
-		now = part_share(n, now);
-		assert_in_range(now, n, 4 * n + 3);
-	}
-	assert_int_equal(part_share(0, now), now);
-	for (int i = 0; i < 10; i++) { /* not with each that comes and goes */
-		assert_int_equal(part_share(5, 8), 8);
-		assert_int_equal(part_share(4, 8), 8);
-	}
-}
-
 static void parts_lie_below_the_profiles_slice(void **state)
 {
 	char unit[PART_UNIT_MAX], path[PATH_TEXT_MAX];
@@ -158,7 +134,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pool_needs_as_many_as_its_uids_fill),
 		cmocka_unit_test(the_first_with_room_is_taken),
-		cmocka_unit_test(a_part_weighs_what_lies_in_it),
 		cmocka_unit_test(parts_lie_below_the_profiles_slice),
 		house_test(each_is_filled_before_the_next),
 		house_test(holes_are_filled_first),
