@@ -30,6 +30,11 @@ uint64_t cgroup_tasks(const struct cgroup *cg)
 	return number_or_unknown(cg->guest_fd, "pids.current");
 }
 
+uint64_t cgroup_memory(const struct cgroup *cg)
+{
+	return number_or_unknown(cg->guest_fd, "memory.current");
+}
+
 int cgroup_cpu_usage(const struct cgroup *cg, uint64_t *ret_usec)
 {
 	char text[TEXT_MAX];
@@ -142,7 +147,7 @@ static void keep_largest(uint64_t *largest, uint64_t value)
 		*largest = value;
 }
 
-uint64_t cgroup_sample_memory(const struct cgroup *cg, struct report *report)
+void cgroup_sample_memory(const struct cgroup *cg, struct report *report)
 {
 	char text[TEXT_MAX];
 	uint64_t anon, file, shmem;
@@ -150,11 +155,10 @@ uint64_t cgroup_sample_memory(const struct cgroup *cg, struct report *report)
 	if (cg->guest_fd < 0 || read_file_at(cg->guest_fd, "memory.stat", text, sizeof(text)) < 0 ||
 	    keyed_u64(text, "anon", &anon) < 0 || keyed_u64(text, "file", &file) < 0 ||
 	    keyed_u64(text, "shmem", &shmem) < 0)
-		return UINT64_MAX;
+		return;
 	keep_largest(&report->memory_cache, file > shmem ? file - shmem : 0);
 	if (anon == 0) /* nobody is alive: what there was is gone */
-		return shmem;
+		return;
 	keep_largest(&report->memory_anon, anon);
 	keep_largest(&report->memory_shmem, shmem);
-	return shmem;
 }

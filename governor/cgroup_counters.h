@@ -11,6 +11,9 @@
 /* Processes and threads in guest/, or REPORT_UNKNOWN. */
 uint64_t cgroup_tasks(const struct cgroup *cg);
 
+/* All memory that is charged to guest/, or REPORT_UNKNOWN. */
+uint64_t cgroup_memory(const struct cgroup *cg);
+
 /* CPU time used by everything that ever ran in guest/, microseconds. */
 int cgroup_cpu_usage(const struct cgroup *cg, uint64_t *ret_usec);
 
@@ -29,6 +32,5 @@ void cgroup_count_row(struct guest_row *row, bool brief);
 
 /* Looks at what the memory is made of now, and keeps the largest of each (memory.stat): anonymous
  * memory, files in memory (tmpfs, shared memory), and the rest of the page cache, which the kernel
- * can drop. Of processes that are dead only the last can still be seen. Returns how much of the
- * second there is now, UINT64_MAX when that is not known. */
-uint64_t cgroup_sample_memory(const struct cgroup *cg, struct report *report);
+ * can drop. Of processes that are dead only the last can still be seen. */
+void cgroup_sample_memory(const struct cgroup *cg, struct report *report);

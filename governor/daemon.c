@@ -461,6 +461,7 @@ static void release(struct daemon *d)
 	daemon_free_policy(d);
 	daemon_free_config(&d->config);
 	close_fd(&d->monitor);
+	close_fd(&d->ground);
 	sd_event_source_unref(d->look);
 	sd_event_source_unref(d->listener);
 	sd_event_source_unref(d->need_spare);
@@ -471,7 +472,7 @@ static void release(struct daemon *d)
 
 int daemon_serve(struct error *e)
 {
-	struct daemon d = { .monitor = -1 };
+	struct daemon d = { .monitor = -1, .ground = -1 };
 	struct passed passed = { .listener = -1, .firewall = -1 };
 	int r = take_passed(&passed, e);
 

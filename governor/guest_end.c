@@ -103,7 +103,8 @@ void guest_end(struct guest *g, struct error *e)
 
 	reap(g); /* first: a zombie still counts as a task */
 	r->left_processes = ended == ENDED_EXITED ? cgroup_tasks(&g->cgroup) : REPORT_UNKNOWN;
-	if (cgroup_sample_memory(&g->cgroup, r) > LEFT_BYTES_MAX)
+	cgroup_sample_memory(&g->cgroup, r);
+	if (cgroup_memory(&g->cgroup) > LEFT_BYTES_MAX)
 		let_go(&g->mounts); /* the scope may serve another guest at once */
 	if (cgroup_kill(&g->cgroup, KILL_TIMEOUT_MS, e) < 0)
 		ended = ENDED_UNKILLABLE;

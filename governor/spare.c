@@ -54,10 +54,14 @@ static int on_connection(sd_event_source *source, int fd, uint32_t revents, void
 
 static int on_need(sd_event_source *source, uint64_t usec, void *userdata)
 {
+	struct daemon *d = userdata;
+
 	(void)source;
 	(void)usec;
-	daemon_keep_slices(userdata);
-	make(userdata);
+	if (d->stopping)
+		return 0;
+	daemon_keep_slices(d);
+	make(d);
 	return 0;
 }
 
@@ -72,12 +76,17 @@ int spare_add_sources(struct daemon *d, int listener)
 	return r;
 }
 
-void spare_need(struct daemon *d, uint64_t usec)
+static bool is_pending(const struct daemon *d)
 {
 	int pending = SD_EVENT_OFF;
 
 	sd_event_source_get_enabled(d->need_spare, &pending);
-	if (is_wanted(d) && (pending == SD_EVENT_OFF || usec == 0))
+	return pending != SD_EVENT_OFF;
+}
+
+void spare_need(struct daemon *d, uint64_t usec)
+{
+	if (is_wanted(d) && (!is_pending(d) || usec == 0))
 		set_timer(d, usec);
 }
 
@@ -94,10 +103,17 @@ void spare_taken(struct run *r)
 		leave(r->d);
 }
 
+/* One that ends by itself may do so again: the next connection waits for a moment. */
 void spare_lost(struct run *r)
 {
-	if (r == r->d->spare || !r->d->spare) /* there may be room again */
-		leave(r->d);
+	struct daemon *d = r->d;
+
+	if (r == d->spare) {
+		d->spare = NULL;
+		set_timer(d, PAUSE_USEC);
+	} else if (!d->spare && !is_pending(d)) { /* there may be room again */
+		leave(d);
+	}
 }
 
 /* One that has accepted just now serves that connection. */
@@ -105,7 +121,9 @@ void spare_renew(struct daemon *d)
 {
 	struct pair_reply m = { .verb = PAIR_NONE };
 
-	if (d->spare)
+	if (d->spare) {
 		run_reply(d->spare, 0, &m);
+		run_set_timer(d->spare, REQUEST_USEC);
+	}
 	leave(d);
 }

@@ -19,8 +19,10 @@
 #include "common/fd.h"
 #include "governor/rows.h"
 
-#define ROW_MS	     4000 /* for the daemon to answer */
-#define MEASURE_USEC USEC_PER_SEC
+#define ROW_MS	      4000 /* for the daemon to answer */
+#define MEASURE_USEC  USEC_PER_SEC
+#define RENEW_USEC    (2 * USEC_PER_SEC)
+#define RENEW_LOOK_MS 20
 
 void guest_name(const struct verify *v, enum verify_run run, char name[GUEST_NAME_SIZE])
 {
@@ -247,16 +249,26 @@ void look_for_processes(struct verify *v)
 		snprintf(v->left, sizeof(v->left), "process %d of its uid lives", pid);
 }
 
-/* Of the main guest's control group. The scope of a slot may stay for the next guest (recycle in
- * harpe-gov.conf(5)), which has another guest/; or that is just being made. */
+/* The main guest's control group. The scope of a slot may stay for the next guest (recycle in
+ * harpe-gov.conf(5)), which has another guest/. */
+static bool group_is_left(const struct guest_run *g)
+{
+	uint64_t now = group_of(g);
+
+	return access(g->row.cgroup, F_OK) == 0 && (g->group == 0 || now == g->group);
+}
+
+/* Where the scope stays, another guest/ is made after the guest's end was told. */
 void look_for_group(struct verify *v)
 {
 	const struct guest_run *g = &v->runs[RUN_MAIN];
-	uint64_t now = group_of(g);
+	uint64_t end = clock_usec(CLOCK_MONOTONIC) + RENEW_USEC;
 
-	if (v->left[0] || !g->row.id[0] || access(g->row.cgroup, F_OK) < 0)
+	if (v->left[0] || !g->row.id[0])
 		return;
-	if (g->group == 0 || now == g->group)
+	while (group_is_left(g) && clock_usec(CLOCK_MONOTONIC) < end)
+		poll(NULL, 0, RENEW_LOOK_MS);
+	if (group_is_left(g))
 		snprintf(v->left, sizeof(v->left), "%.120s is still there", g->row.cgroup);
 }
 

@@ -59,6 +59,18 @@ static int look_at(const char *path, bool may_link, struct view_place *ret)
 	return 0;
 }
 
+/* The view has the same links as the host at most where it shows the same: what lies behind one is
+ * shown by its own name. */
+static int refuse_link(const char *path, struct error *e)
+{
+	_cleanup_free_ char *real = realpath(path, NULL);
+
+	if (!real || strcmp(real, path) == 0)
+		return 0;
+	return error_set(e, -ELOOP, "[view] ro: %s leads over a symbolic link: write %s", path,
+			 real);
+}
+
 int view_base_load(const struct view_paths *ro, const struct view_paths *hidden,
 		   struct view_base *ret, struct error *e)
 {
@@ -76,6 +88,9 @@ int view_base_load(const struct view_paths *ro, const struct view_paths *hidden,
 		if (r < 0)
 			return error_errno(e, r, "[view] ro: %s cannot be shown to guests",
 					   ro->path[i]);
+		r = refuse_link(ro->path[i], e);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }

@@ -15,8 +15,10 @@ static void invalidate_user_keyrings(void)
 	long user = syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_USER_KEYRING, 0);
 	long session = syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_USER_SESSION_KEYRING, 0);
 
-	syscall(SYS_keyctl, KEYCTL_INVALIDATE, user);
-	syscall(SYS_keyctl, KEYCTL_INVALIDATE, session);
+	if (user >= 0)
+		syscall(SYS_keyctl, KEYCTL_INVALIDATE, user);
+	if (session >= 0)
+		syscall(SYS_keyctl, KEYCTL_INVALIDATE, session);
 }
 
 /* The key that verify has made, by its serial number, and the keyrings of the user and the session.

@@ -268,6 +268,17 @@ def test_memory_is_kept():
         assert_not_back(row)
 
 
+def test_many_files():
+    """What a guest leaves in its file systems is gone before the scope is looked at: empty files cost
+    the kernel memory, too."""
+    with recycling():
+        row, r = run_in_slot("--", "python3", "-c",
+                             "for n in range(45000): open(f'/tmp/{n}', 'w').close()")
+        assert_ends_well(r)
+        expect(r.report["memory"]["peak_bytes"] > 33 * MIB, "the control", r)
+        assert_back(row)
+
+
 def test_limit_with_charge():
     """A guest that may have all of a scope to which something else is charged still: the limit that it
     hits is reported as its own."""

@@ -412,6 +412,25 @@ def test_pseudo_terminals():
     os.close(os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY))
 
 
+def test_ro_by_a_link():
+    """[view] ro through a symbolic link is refused, with the path to write."""
+    pathlib.Path("/opt/real").mkdir()
+    os.symlink("real", "/opt/link")
+    DROP_IN.write_text("[view]\nro = /opt/link\n")
+    try:
+        r = subprocess.run(["systemctl", "restart", "harpe-gov.service"], check=False, capture_output=True)
+        expect(r.returncode != 0, "the daemon starts")
+        r = Result(start_run("--", "true", cwd="/"))
+        expect_equal(r.status, 125, r)
+        expect(b"/opt/link leads over a symbolic link: write /opt/real" in r.stderr, r)
+    finally:
+        DROP_IN.unlink()
+        os.unlink("/opt/link")
+        os.rmdir("/opt/real")
+        sh("systemctl reset-failed harpe-gov.service; systemctl restart harpe-gov.service")
+        wait_ready()
+
+
 # One process, which leaves nothing running that makes a name while the directory is removed.
 SWAP = """
 import os
