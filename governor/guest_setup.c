@@ -179,7 +179,7 @@ static int verify(struct guest *g, struct error *e)
 	if (r == 0)
 		r = confine_verify(g->child, g->grant.uid, e);
 	if (r == 0)
-		r = view_verify(g->child, &g->mounts, e);
+		r = view_verify(g->child, g->call->means->ground, &g->mounts, e);
 	if (r == 0 && g->grant.own_network)
 		r = network_verify(g->child, &g->network, e);
 	return r;

@@ -810,24 +810,36 @@ static int become_viewer(uint32_t uid, struct error *e)
 	return view_build(&plan, e);
 }
 
+static int our_mounts(void)
+{
+	int fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
 /* Its own, seen from here. */
 static void builds_a_view_of_its_own(void **state)
 {
-	int before = open_fds(), mounts = -1;
+	int before = open_fds(), other = our_mounts(), mounts = -1, again = -1;
 	struct child c = start(become_viewer, UID);
 	struct error e = ERROR_NULL;
 	struct stat st;
 	char path[64];
 
 	(void)state;
-	if (view_verify(c.pid, &mounts, &e) < 0)
+	if (view_verify(c.pid, other, &mounts, &e) < 0)
 		fail_msg("%s", e.text);
+	assert_int_equal(view_verify(c.pid, mounts, &again, &e), -ESTALE);
+	assert_mentions(e.text, "that all views begin with", "", "");
+	close_fd(&again);
 	snprintf(path, sizeof(path), "/proc/%d/root/usr/bin", c.pid);
 	assert_int_equal(stat(path, &st), 0);
 	snprintf(path, sizeof(path), "/proc/%d/root/run/harpe-gov", c.pid);
 	assert_true(stat(path, &st) < 0 && errno == ENOENT);
 	stop(&c);
 	close_fd(&mounts);
+	close_fd(&other);
 	assert_int_equal(open_fds(), before);
 }
 
@@ -848,11 +860,12 @@ static void assert_no_view(int (*become)(uint32_t uid, struct error *e), const c
 {
 	struct child c = start(become, UID);
 	struct error e = ERROR_NULL;
-	int mounts = -1;
+	int other = our_mounts(), mounts = -1;
 
-	assert_int_equal(view_verify(c.pid, &mounts, &e), -ESTALE);
+	assert_int_equal(view_verify(c.pid, other, &mounts, &e), -ESTALE);
 	assert_mentions(e.text, what, "", "");
 	close_fd(&mounts);
+	close_fd(&other);
 	stop(&c);
 }
 
