@@ -137,9 +137,8 @@ void audit_walk(struct audit_walk *w, const char *path);
 /* /proc/PID/status into all of @ret but its cgroup. -EINVAL when a line is missing. */
 int audit_parse_status(const char *text, struct audit_process *ret);
 
-/* "/harpe.slice/harpe-PROFILE.slice[/harpe-PROFILE-N.slice]/harpe-ID.scope/guest": 1 when @group is
- * it or below it, and
- * @ret_id has the ID, else 0. */
+/* "/harpe.slice/harpe-PROFILE.slice[/harpe-PROFILE-N.slice]/harpe-ID.scope/guest": true when @group
+ * is it or below it, and @ret_id has the ID. */
 #define AUDIT_ID_MAX 64
 bool audit_parse_group(const char *group, char ret_id[AUDIT_ID_MAX]);
 

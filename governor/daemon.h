@@ -22,13 +22,9 @@
 
 struct run;
 
-struct profile_slice;
-
-/* One part of it, see part.h. */
+/* One part of a profile's slice, see part.h. */
 struct part {
 	struct daemon *d;
-	const struct profile_slice *slice;
-	unsigned int number;
 	struct pin pin;		/* keeps its controllers on */
 	sd_event_source *watch; /* of the directory with this id */
 	uint64_t watched;

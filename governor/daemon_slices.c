@@ -41,8 +41,6 @@ static struct part *part_of(struct daemon *d, struct profile_slice *slice, unsig
 	struct part *part = &slice->parts[number];
 
 	part->d = d;
-	part->slice = slice;
-	part->number = number;
 	return part;
 }
 
