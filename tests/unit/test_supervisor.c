@@ -66,6 +66,15 @@ static int connect_to(const struct stage *s)
 	return connect(sock, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -1 : sock;
 }
 
+/* The daemon's are many: one that lies as low as those that stay would be replaced, not closed. */
+static int raise_fd(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, 100);
+
+	close(fd);
+	return high;
+}
+
 /* One that waits for a connection. */
 static int set_up(void **state)
 {
@@ -79,7 +88,8 @@ static int set_up(void **state)
 		return -1;
 	snprintf(s->cgroup, sizeof(s->cgroup), "%s/scope", s->dir);
 	s->client = -1;
-	s->daemon = pair[0];
+	s->daemon = raise_fd(pair[0]);
+	held[1] = raise_fd(held[1]);
 	s->held = held[0];
 	s->listener = listen_at(s);
 	if (s->listener < 0)
