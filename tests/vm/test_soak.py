@@ -11,6 +11,7 @@ import contextlib
 import os
 import pathlib
 import random
+import re
 import signal
 import threading
 import time
@@ -36,8 +37,9 @@ DYING = 20  # cgroups that linger because a page of the cache is booked on them
 
 def table():
     """Our table without counters: what it consists of, element by element. Not as JSON, in which nft 1.0.6
-    breaks off after the flag of an owned table now and then."""
-    return sh("nft -s list table inet harpe_gov")
+    breaks off after the flag of an owned table now and then; and without the remark behind its name, which
+    is gone with the daemon that made the owning socket."""
+    return re.sub("#.*", "", sh("nft -s list table inet harpe_gov"))
 
 
 def mounts():
