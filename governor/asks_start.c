@@ -50,9 +50,8 @@ static void grant(struct run *r)
 	m.grant.origins = r->origins;
 	r->state = RUN_PREPARING;
 	run_set_timer(r, SETUP_USEC);
-	run_reply_with(r, PAIR_START, &m, r->netns);
-	close_fd(&r->netns);
-	r->netns = -1;
+	run_reply_with(r, PAIR_START, &m, &r->spaces);
+	spaces_close(&r->spaces);
 }
 
 /* The caller is not kept waiting any longer; its uid is, until systemd has answered. */

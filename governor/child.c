@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -11,11 +10,12 @@
 
 #include "common/fd.h"
 #include "governor/confine.h"
+#include "governor/descriptors.h"
 #include "governor/network.h"
 
 /* Descriptors while the guest is being made: the first three are the guest's, the rest close at
  * exec. */
-enum { STDIO_FDS = 3, FDS_MAX = STDIO_FDS + 5 + VIEW_ITEMS_MAX + 1 };
+enum { STDIO_FDS = 3, FDS_MAX = STDIO_FDS + 6 + VIEW_ITEMS_MAX + 1 };
 
 #define EXIT_CANNOT_RUN 126 /* as a shell: found, not runnable */
 #define EXIT_NOT_FOUND	127
@@ -38,26 +38,6 @@ static void fail(int control, enum child_event event, uint32_t exit_code, const 
 	_exit(1);
 }
 
-/* Moves @fd out of the way of the low numbers; there may be none. */
-static int raise_fd(int fd, struct error *e)
-{
-	int high = fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 64);
-
-	return high < 0 && fd >= 0 ? error_errno(e, -errno, "descriptor %d cannot be kept", fd)
-				   : high;
-}
-
-static int place_fd(int *fd, int number, struct error *e)
-{
-	if (*fd < 0)
-		close(number);
-	else if (dup3(*fd, number, number < STDIO_FDS ? 0 : O_CLOEXEC) < 0)
-		return error_errno(e, -errno, "descriptor %d cannot be placed", number);
-	else
-		*fd = number;
-	return 0;
-}
-
 /* Where the descriptors are that stay, in the order of their new numbers. */
 static int list_descriptors(struct child_plan *plan, int *list[FDS_MAX])
 {
@@ -68,7 +48,8 @@ static int list_descriptors(struct child_plan *plan, int *list[FDS_MAX])
 		list[n++] = &plan->stdio[i];
 	list[n++] = &plan->control;
 	list[n++] = &plan->strings_fd;
-	list[n++] = &plan->view.ground;
+	list[n++] = &plan->view.start.ground;
+	list[n++] = &plan->view.prepared;
 	list[n++] = &plan->terminal->mount;
 	list[n++] = &h->cwd;
 	for (size_t i = 0; i < h->n_trees; i++)
@@ -81,20 +62,9 @@ static int list_descriptors(struct child_plan *plan, int *list[FDS_MAX])
 static int arrange_descriptors(struct child_plan *plan, struct error *e)
 {
 	int *list[FDS_MAX], n = list_descriptors(plan, list);
+	int r = keep_descriptors(list, n, 0);
 
-	for (int i = 0; i < n; i++) {
-		int high = raise_fd(*list[i], e);
-
-		if (high < 0 && *list[i] >= 0)
-			return high;
-		*list[i] = high;
-	}
-	for (int i = 0; i < n; i++)
-		if (place_fd(list[i], i, e) < 0)
-			return -EBADF;
-	if (close_range((unsigned int)n, ~0U, 0) < 0)
-		return error_errno(e, -errno, "descriptors cannot be closed");
-	return 0;
+	return r < 0 ? error_errno(e, r, "descriptors cannot be placed") : 0;
 }
 
 /* The first of 0, 1 and 2 that is the guest's terminal. */
@@ -114,7 +84,7 @@ static int become_guest(const struct child_plan *plan, struct error *e)
 {
 	int r = confine_reset_process(e);
 
-	if (r == 0 && plan->own_network && plan->netns < 0)
+	if (r == 0 && plan->own_network && plan->spaces.net < 0)
 		r = network_loopback_up(e);
 	if (r == 0)
 		r = view_build(&plan->view, e);
@@ -196,7 +166,7 @@ void child_main(struct child_plan *plan)
 	struct error e = ERROR_NULL;
 	char **argv, **envp, go = 0;
 
-	if (network_enter(plan->netns, &e) < 0 || arrange_descriptors(plan, &e) < 0 ||
+	if (spaces_enter(&plan->spaces, &e) < 0 || arrange_descriptors(plan, &e) < 0 ||
 	    become_guest(plan, &e) < 0 || unpack(plan->strings_fd, &argv, &envp, &e) < 0)
 		fail(plan->control, CHILD_FAILED, 0, &e);
 	send_message(plan->control, CHILD_READY, 0, NULL);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "common/request.h"
+#include "governor/spaces.h"
 #include "governor/terminal.h"
 #include "governor/view.h"
 
@@ -40,7 +41,7 @@ struct child_plan {
 	struct terminal *terminal; /* TERMINAL_NULL: none */
 	uint32_t terminals;	   /* bit N: stream N is it */
 	bool own_network;	   /* it is in a network namespace of its own */
-	int netns;		   /* or will be: enters this one first; -1 = it is there already */
+	struct spaces spaces;	   /* enters those first; SPACES_NULL: it is there already */
 	int control;		   /* the child's end of the control socket */
 };
 

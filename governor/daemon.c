@@ -19,6 +19,7 @@
 #include "governor/asks.h"
 #include "governor/cgroup.h"
 #include "governor/confine.h"
+#include "governor/daemon_mounts.h"
 #include "governor/journal.h"
 #include "governor/ledger.h"
 #include "governor/overlap.h"
@@ -344,6 +345,8 @@ static int add_sources(struct daemon *d, int listener, struct error *e)
 	if (r >= 0)
 		r = slots_add_source(d);
 	if (r >= 0)
+		r = daemon_watch_mounts(d);
+	if (r >= 0)
 		r = sd_event_add_post(d->event, &idle, on_idle, d);
 	if (r >= 0)
 		r = sd_event_source_set_floating(idle, true);
@@ -460,6 +463,7 @@ static void release(struct daemon *d)
 		confine_free(&d->filters[i]);
 	daemon_free_policy(d);
 	daemon_free_config(&d->config);
+	close_fd(&d->mountinfo);
 	close_fd(&d->monitor);
 	close_fd(&d->ground);
 	sd_event_source_unref(d->look);
@@ -472,7 +476,7 @@ static void release(struct daemon *d)
 
 int daemon_serve(struct error *e)
 {
-	struct daemon d = { .monitor = -1, .ground = -1 };
+	struct daemon d = { .mountinfo = -1, .monitor = -1, .ground = -1 };
 	struct passed passed = { .listener = -1, .firewall = -1 };
 	int r = take_passed(&passed, e);
 

@@ -61,6 +61,8 @@ struct daemon {
 	struct profile_slice *slices[SLICES_MAX];
 	size_t n_slices;
 	int listen_fd;
+	int mountinfo; /* of the host; and what it said (daemon_mounts.h) */
+	uint64_t mounts_seen;
 	int monitor;		  /* of the ruleset */
 	struct monitor_news news; /* what was heard since the last look */
 	sd_event_source *look;	  /* at the ruleset, soon */

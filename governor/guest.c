@@ -69,7 +69,7 @@ void guest_run(const struct guest_call *call, struct report *ret)
 		.control = -1,
 		.holder = -1,
 		.mounts = -1,
-		.netns = -1,
+		.spaces = SPACES_NULL,
 		.ended = ENDED_SETUP_FAILED,
 	};
 	struct error e = ERROR_NULL;

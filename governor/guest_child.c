@@ -16,17 +16,24 @@
 
 #define SETUP_DEADLINE_SEC 30 /* for a step of the child: a hostile directory can block it */
 
-static pid_t clone_into(int cgroup_fd, bool own_network, int *ret_pidfd)
+static pid_t clone_into(int cgroup_fd, uint64_t new_spaces, int *ret_pidfd)
 {
 	struct clone_args args = {
-		.flags = CLONE_INTO_CGROUP | CLONE_NEWIPC | CLONE_PIDFD |
-			 (own_network ? CLONE_NEWNET : 0),
+		.flags = CLONE_INTO_CGROUP | CLONE_PIDFD | new_spaces,
 		.pidfd = (uint64_t)(uintptr_t)ret_pidfd,
 		.exit_signal = SIGCHLD,
 		.cgroup = (uint64_t)cgroup_fd,
 	};
 
 	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+}
+
+/* Those that were not made before. */
+static uint64_t new_spaces(const struct guest *g)
+{
+	if (g->grant.was_warm)
+		return 0;
+	return CLONE_NEWIPC | (g->grant.own_network ? CLONE_NEWNET : 0);
 }
 
 static void close_all(int *fds, size_t n)
@@ -66,12 +73,14 @@ static void plan_child(struct guest *g, struct child_plan *ret)
 		.umask_bits = q->umask,
 		.rlimits = q->rlimits,
 		.filter = &g->call->means->filters[g->grant.filter],
-		.view = { .ground = g->call->means->ground,
-			  .base = g->call->means->view,
+		.view = { .start = { .ground = g->call->means->ground,
+				     .base = g->call->means->view,
+				     .tmp_bytes = tmp_bytes(g) },
+			  .prepared = g->spaces.mounts,
+			  .prepared_tmp_bytes = g->grant.made.value[LIMIT_MEMORY],
 			  .items = q->view,
 			  .handed = &g->handed,
 			  .uid = g->grant.uid,
-			  .tmp_bytes = tmp_bytes(g),
 			  .resolver = g->grant.resolver != 0,
 			  .own_pts = q->terminals == 0 },
 		.file_bytes = g->grant.limits.value[LIMIT_MEMORY],
@@ -79,7 +88,7 @@ static void plan_child(struct guest *g, struct child_plan *ret)
 		.terminal = &g->terminal,
 		.terminals = q->terminals,
 		.own_network = g->grant.own_network != 0,
-		.netns = g->netns,
+		.spaces = g->spaces,
 	};
 	for (int i = 0; i < 3; i++)
 		ret->stdio[i] = guest_is_terminal(g, i) ? g->terminal.slave : fds[RUN_FD_STDIN + i];
@@ -95,7 +104,7 @@ int guest_start_child(struct guest *g, struct error *e)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return error_errno(e, -errno, "no control socket");
 	plan.control = ends[1];
-	g->child = clone_into(g->cgroup.guest_fd, plan.own_network && g->netns < 0, &g->pidfd);
+	g->child = clone_into(g->cgroup.guest_fd, new_spaces(g), &g->pidfd);
 	if (g->child == 0)
 		child_main(&plan);
 	close(ends[1]);
@@ -108,8 +117,7 @@ int guest_start_child(struct guest *g, struct error *e)
 	close_handed_over(g);
 	terminal_close_slave(&g->terminal);
 	deadline_end();
-	close_fd(&g->netns); /* or it would outlive the guest */
-	g->netns = -1;
+	spaces_close(&g->spaces); /* or they would outlive the guest */
 	return 0;
 }
 

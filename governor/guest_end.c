@@ -126,5 +126,5 @@ void guest_end(struct guest *g, struct error *e)
 	close_fd(&g->control);
 	close_fd(&g->holder);
 	close_fd(&g->mounts);
-	close_fd(&g->netns);
+	spaces_close(&g->spaces);
 }

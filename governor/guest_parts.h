@@ -21,9 +21,9 @@ struct guest {
 	struct network network;
 	pid_t child;
 	int pidfd, control, holder;
-	int mounts;	  /* the guest's mount namespace, from view_verify() */
-	int netns;	  /* that was made before; -1 = none */
-	enum ended ended; /* so far: why the set-up did not succeed */
+	int mounts;	      /* the guest's mount namespace, from view_verify() */
+	struct spaces spaces; /* made before the guest came */
+	enum ended ended;     /* so far: why the set-up did not succeed */
 	uint64_t wall_usec;
 };
 

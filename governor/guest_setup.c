@@ -37,7 +37,7 @@ static int wait_for_daemon(struct guest *g, struct error *e)
 
 /* Asks the daemon, with pair_answer(); what came instead of an answer is why the run ended. */
 static int ask_daemon(struct guest *g, const struct pair_ask *ask, struct pair_reply *reply,
-		      int *ret_fd, struct error *e)
+		      struct spaces *ret_spaces, struct error *e)
 {
 	int r = pair_send(g->call->daemon, ask, sizeof(*ask));
 
@@ -46,7 +46,7 @@ static int ask_daemon(struct guest *g, const struct pair_ask *ask, struct pair_r
 	if (r == 0)
 		r = wait_for_daemon(g, e);
 	if (r == 0)
-		r = pair_answer(g->call->daemon, ask->verb, reply, ret_fd, e);
+		r = pair_answer(g->call->daemon, ask->verb, reply, ret_spaces, e);
 	if (r == -ECANCELED)
 		g->ended = (enum ended)(reply->stop % ENDED_COUNT);
 	else if (r == -ECONNRESET)
@@ -125,7 +125,7 @@ static int get_scope(struct guest *g, struct error *e)
 	memcpy(ask.start.net, g->call->request->net, sizeof(ask.start.net));
 	memcpy(ask.start.name, g->call->request->name, sizeof(ask.start.name));
 	memcpy(ask.start.command, g->call->request->command, sizeof(ask.start.command));
-	r = ask_daemon(g, &ask, &reply, &g->netns, e);
+	r = ask_daemon(g, &ask, &reply, &g->spaces, e);
 	if (r < 0)
 		return r;
 	g->grant = reply.grant;
@@ -178,6 +178,8 @@ static int verify(struct guest *g, struct error *e)
 		r = cgroup_verify_member(&g->cgroup, g->child, e);
 	if (r == 0)
 		r = confine_verify(g->child, g->grant.uid, e);
+	if (r == 0)
+		r = spaces_verify(g->child, e);
 	if (r == 0)
 		r = view_verify(g->child, g->call->means->ground, &g->mounts, e);
 	if (r == 0 && g->grant.own_network)

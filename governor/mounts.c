@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "common/fd.h"
-#include "governor/view_base.h"
 
 /* Blanks, tabs, newlines and backslashes are \ooo. In place. */
 static void unescape(char *text)
@@ -26,6 +26,15 @@ static void unescape(char *text)
 	*to = '\0';
 }
 
+/* ID PARENT MAJOR:MINOR ROOT MOUNT-POINT ...: where the last of these is, 0 when it is not there.
+ */
+static int find_mount_point(const char *line, uint64_t *ret_parent)
+{
+	int at = 0;
+
+	return sscanf(line, "%*s %" SCNu64 " %*s %*s %n", ret_parent, &at) == 1 ? at : 0;
+}
+
 const char *mounts_find_below(FILE *mountinfo, uint64_t id, const char *path, char *buf,
 			      size_t size)
 {
@@ -34,11 +43,9 @@ const char *mounts_find_below(FILE *mountinfo, uint64_t id, const char *path, ch
 
 	while (getline(&line, &room, mountinfo) > 0) {
 		uint64_t parent;
-		int at = 0;
+		int at = find_mount_point(line, &parent);
 
-		/* ID PARENT MAJOR:MINOR ROOT MOUNT-POINT ... */
-		if (sscanf(line, "%*s %" SCNu64 " %*s %*s %n", &parent, &at) != 1 || at == 0 ||
-		    parent != id)
+		if (at == 0 || parent != id)
 			continue;
 		line[at + (int)strcspn(line + at, " \n")] = '\0';
 		unescape(line + at);
@@ -84,4 +91,38 @@ int mounts_refuse_below(int proc, int fd, const char *path, struct error *e)
 				 "beneath; use a directory without mounts below",
 				 found)
 		     : 0;
+}
+
+/* The mount point is not unescaped: no built-in place has what would be escaped. */
+static bool is_shown(const char *line, const struct view_base *base)
+{
+	char path[VIEW_PATH_MAX + 2]; /* cut off, but long enough */
+	uint64_t parent;
+	int at = find_mount_point(line, &parent);
+
+	snprintf(path, sizeof(path), "%.*s", (int)strcspn(line + at, " \n"), line + at);
+	for (size_t i = 0; i < base->n_built_in; i++)
+		if (!base->places[i].link[0] && view_path_below(path, base->places[i].path))
+			return true;
+	return false;
+}
+
+/* FNV-1a */
+static uint64_t hash(uint64_t h, const char *text)
+{
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+uint64_t mounts_fingerprint(FILE *mountinfo, const struct view_base *base)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	_cleanup_free_ char *line = NULL;
+	size_t room = 0;
+
+	while (getline(&line, &room, mountinfo) > 0)
+		if (is_shown(line, base))
+			h = hash(h, line);
+	return h;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "common/error.h"
+#include "governor/view_base.h"
 
 /* -EBUSY with a sentence when something is mounted below the directory @fd, whose path is @path.
  * @proc is a procfs that can be trusted: there may be another one in this namespace. */
@@ -15,3 +16,7 @@ int mounts_refuse_below(int proc, int fd, const char *path, struct error *e);
  * there is none. Returns @buf. */
 const char *mounts_find_below(FILE *mountinfo, uint64_t id, const char *path, char *buf,
 			      size_t size);
+
+/* A number for what is mounted at and below the built-in places of the view: another one when that
+ * was changed. */
+uint64_t mounts_fingerprint(FILE *mountinfo, const struct view_base *base);

@@ -11,8 +11,8 @@
 
 #include "common/error.h"
 
-/* Makes a namespace with loopback switched on, and returns a descriptor of it; the caller, who is
- * left in it, is a process that does nothing else. */
+/* Makes a namespace with loopback switched on, and returns a descriptor of it; the caller is left
+ * in it. */
 int network_make(struct error *e);
 
 /* In the child: enters the namespace @netns; -1 for none. */

@@ -2,6 +2,7 @@
 #include "governor/pair.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,9 +18,12 @@ int pair_send(int fd, const void *record, size_t size)
 	return (size_t)n == size ? 0 : -EIO;
 }
 
-int pair_send_with(int fd, const void *record, size_t size, int with)
+int pair_send_with(int fd, const void *record, size_t size, const struct spaces *with)
 {
-	return wire_try_send(fd, record, size, &with, with < 0 ? 0 : 1);
+	int fds[SPACES_MAX];
+	size_t n_fds = spaces_list(with, fds);
+
+	return wire_try_send(fd, record, size, fds, n_fds);
 }
 
 int pair_receive(int fd, void *record, size_t size)
@@ -36,36 +40,40 @@ int pair_receive(int fd, void *record, size_t size)
 	return (size_t)n == size ? 0 : -EPROTO;
 }
 
-int pair_receive_with(int fd, void *record, size_t size, int *ret_with)
+int pair_receive_with(int fd, void *record, size_t size, struct spaces *ret_with)
 {
-	int fds[WIRE_FDS_MAX];
+	int fds[WIRE_FDS_MAX], r;
 	size_t n_fds;
 	ssize_t n = wire_receive(fd, record, size, fds, &n_fds);
 
+	*ret_with = SPACES_NULL;
 	if (n < 0)
 		return (int)n;
-	while (n_fds > 1)
+	if (n == 0)
+		return -ECONNRESET;
+	r = (size_t)n == size ? spaces_take(fds, n_fds, ret_with) : -EPROTO;
+	while (r < 0 && n_fds > 0)
 		close(fds[--n_fds]);
-	*ret_with = n_fds ? fds[0] : -1;
-	if ((size_t)n == size)
-		return 0;
-	close_fd(ret_with);
-	*ret_with = -1;
-	return n == 0 ? -ECONNRESET : -EPROTO;
+	return r;
 }
 
-/* One that comes with a late answer, or with none that was asked for, is closed. */
-int pair_answer(int fd, enum pair_verb verb, struct pair_reply *reply, int *ret_with,
+static bool answers(const struct pair_reply *reply, enum pair_verb verb)
+{
+	return reply->to == verb || reply->verb == PAIR_STOP ||
+	       (reply->to == PAIR_HELLO && reply->verb == PAIR_REFUSED);
+}
+
+/* Those that come with a late answer, or with none that was asked for, are closed. */
+int pair_answer(int fd, enum pair_verb verb, struct pair_reply *reply, struct spaces *ret_with,
 		struct error *e)
 {
-	_cleanup_close_ int with = -1;
+	_cleanup_(spaces_close) struct spaces with = SPACES_NULL;
 	int r;
 
 	do {
-		close_fd(&with);
-		with = -1;
+		spaces_close(&with);
 		r = pair_receive_with(fd, reply, sizeof(*reply), &with);
-	} while (r == 0 && reply->verb != PAIR_STOP && reply->to != verb);
+	} while (r == 0 && !answers(reply, verb));
 	if (r < 0)
 		return error_errno(e, -ECONNRESET, "the daemon is gone");
 	if (reply->verb == PAIR_STOP)
@@ -73,8 +81,10 @@ int pair_answer(int fd, enum pair_verb verb, struct pair_reply *reply, int *ret_
 				 ended_names[reply->stop % ENDED_COUNT]);
 	if (reply->verb == PAIR_REFUSED)
 		return error_set(e, -EACCES, "%s", reply->refused.text);
-	if (ret_with)
-		*ret_with = TAKE_FD(with);
+	if (ret_with) {
+		*ret_with = with;
+		with = SPACES_NULL;
+	}
 	return 0;
 }
 

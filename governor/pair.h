@@ -12,6 +12,7 @@
 #include "common/report.h"
 #include "common/request.h"
 #include "governor/access.h"
+#include "governor/spaces.h"
 
 #define PAIR_ROWS 16 /* at once: no more than fit into the pair's buffer */
 
@@ -24,8 +25,8 @@ enum pair_verb {
 	PAIR_END,     /* ask.report -> reply.end, once the scope is gone */
 	PAIR_NEXT, /* ask.next -> reply.next, PAIR_ROWS times; PAIR_NONE when there are no more */
 	PAIR_KILL, /* ask.target -> reply.count */
-	PAIR_WARM, /* of one that prepares a scope for later: it is ready; with a descriptor of
-		      its network namespace, where the profile has one. No reply */
+	PAIR_WARM, /* of one that prepares a scope for later: it is ready; with the namespaces.
+		      No reply */
 	/* daemon -> supervisor */
 	PAIR_OK,
 	PAIR_NONE,    /* to one that waits for a connection: it gets none */
@@ -49,9 +50,9 @@ struct pair_release {
 struct pair_grant {
 	char id[RUN_ID_LEN + 1];
 	char profile[PROFILE_NAME_MAX + 1];
-	uint32_t own_network; /* the guest gets a network namespace of its own: the one that comes
-				 as a descriptor, or a new one */
-	uint32_t was_warm;    /* the scope waited for a guest, with its cgroups */
+	uint32_t own_network; /* the guest gets a network namespace of its own */
+	uint32_t was_warm;    /* the scope waited for a guest, with its cgroups, and namespaces
+				 that come as descriptors */
 	uint32_t means;	      /* the version of what the daemon prepared (struct guest_means) */
 	uint32_t filter;      /* which system call filter: CONFINE_... together */
 	uint32_t resolver;    /* it may ask name servers */
@@ -107,20 +108,20 @@ struct pair_reply {
 /* Sends one record without blocking. */
 int pair_send(int fd, const void *record, size_t size);
 
-/* The same with the descriptor @with, -1 for none. */
-int pair_send_with(int fd, const void *record, size_t size, int with);
+/* The same with the namespaces that there are. */
+int pair_send_with(int fd, const void *record, size_t size, const struct spaces *with);
 
 /* Receives one record of exactly @size. -ECONNRESET at end of file, -EPROTO for another size. */
 int pair_receive(int fd, void *record, size_t size);
 
-/* The same with the descriptor that came along, -1 if none did. */
-int pair_receive_with(int fd, void *record, size_t size, int *ret_with);
+/* The same with the namespaces that came along; on failure there are none. */
+int pair_receive_with(int fd, void *record, size_t size, struct spaces *ret_with);
 
 /* Waits for the reply to an ask of @verb; late replies to others are skipped. -ECANCELED when
  * PAIR_STOP came instead (reply->stop), -ECONNRESET when the daemon is gone, -EACCES when it
  * refused; the sentence says which. *ret_with, on success alone, as for pair_receive_with(); NULL
- * where none is expected. */
-int pair_answer(int fd, enum pair_verb verb, struct pair_reply *reply, int *ret_with,
+ * where none are expected. A refusal of PAIR_HELLO answers every ask behind it. */
+int pair_answer(int fd, enum pair_verb verb, struct pair_reply *reply, struct spaces *ret_with,
 		struct error *e);
 
 /* Asks, and waits with pair_answer(). */

@@ -56,16 +56,17 @@ struct run {
 	uint64_t scope_id;	  /* its cgroup id */
 	uint32_t uid;
 	struct holder holder;
-	int netns;	    /* made for the guest, or -1 */
-	bool was_warm;	    /* it was a slot's */
-	bool served;	    /* and a guest has been in it */
-	uint64_t born_usec; /* when it was asked for, CLOCK_MONOTONIC */
-	uint32_t epoch;	    /* daemon->slot_epoch then */
-	bool job;	    /* systemd has not answered yet */
-	bool silent;	    /* nor will it soon */
-	bool late;   /* the supervisor was told that its time is over: a second one is left; of a
-			slot: it is nobody's any more and goes */
-	bool killed; /* the supervisor is, by us: what it had still to say does not count */
+	struct spaces spaces; /* made for the guest */
+	bool was_warm;	      /* it was a slot's */
+	bool served;	      /* and a guest has been in it */
+	uint64_t born_usec;   /* when it was asked for, CLOCK_MONOTONIC */
+	uint32_t epoch;	      /* daemon->slot_epoch then */
+	bool job;	      /* systemd has not answered yet */
+	bool silent;	      /* nor will it soon */
+	bool late;    /* the supervisor was told that its time is over: a second one is left; of a
+			 slot: it is nobody's any more and goes */
+	bool killed;  /* the supervisor is, by us: what it had still to say does not count */
+	bool refused; /* its caller may have no connection: nor does this */
 
 	/* from PAIR_RELEASE on */
 	pid_t main_pid;
@@ -98,10 +99,11 @@ void run_free(struct run *r);
 /* Its supervisor is dead, or as good as: what that would have done is done here. */
 void run_lose(struct run *r);
 
-/* Answers what the supervisor asked by @to, with the descriptor @fd or -1; one that does not read
- * its answers is killed. */
+/* Answers what the supervisor asked by @to, with namespaces or without; one that does not read its
+ * answers is killed. */
 void run_reply(struct run *r, enum pair_verb to, struct pair_reply *m);
-void run_reply_with(struct run *r, enum pair_verb to, struct pair_reply *m, int fd);
+void run_reply_with(struct run *r, enum pair_verb to, struct pair_reply *m,
+		    const struct spaces *with);
 void run_refuse(struct run *r, enum pair_verb to, const struct error *e);
 
 /* What the daemon itself knows of a run whose supervisor tells nothing. */

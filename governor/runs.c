@@ -39,7 +39,7 @@ void run_free(struct run *r)
 	sd_event_source_disable_unref(r->child);
 	sd_event_source_disable_unref(r->timer);
 	close_fd(&r->pair);
-	close_fd(&r->netns);
+	spaces_close(&r->spaces);
 	spare_lost(r);
 	free(r);
 }
@@ -51,16 +51,17 @@ static void kill_supervisor(struct run *r)
 		kill(r->supervisor, SIGKILL); /* not reaped yet, so the pid is still its own */
 }
 
-void run_reply_with(struct run *r, enum pair_verb to, struct pair_reply *m, int fd)
+void run_reply_with(struct run *r, enum pair_verb to, struct pair_reply *m,
+		    const struct spaces *with)
 {
 	m->to = to;
-	if (r->pair >= 0 && pair_send_with(r->pair, m, sizeof(*m), fd) < 0)
+	if (r->pair >= 0 && pair_send_with(r->pair, m, sizeof(*m), with) < 0)
 		kill_supervisor(r);
 }
 
 void run_reply(struct run *r, enum pair_verb to, struct pair_reply *m)
 {
-	run_reply_with(r, to, m, -1);
+	run_reply_with(r, to, m, &SPACES_NULL);
 }
 
 void run_refuse(struct run *r, enum pair_verb to, const struct error *e)
@@ -469,7 +470,8 @@ struct run *run_new(struct daemon *d)
 		return NULL;
 	}
 	r->d = d;
-	r->pair = r->netns = -1;
+	r->pair = -1;
+	r->spaces = SPACES_NULL;
 	r->caller.uid = (uid_t)-1; /* until PAIR_HELLO */
 	r->serial = ++d->last_serial;
 	r->previous = d->last_run;

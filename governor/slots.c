@@ -2,8 +2,6 @@
 #include "governor/slots.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,10 +11,11 @@
 #include "common/clock.h"
 #include "common/fd.h"
 #include "governor/cgroup.h"
+#include "governor/descriptors.h"
 #include "governor/journal.h"
-#include "governor/network.h"
 #include "governor/place.h"
 #include "governor/policy.h"
+#include "governor/spaces.h"
 
 #define PAUSE_USEC (USEC_PER_SEC / 10) /* for the run that took one to get going */
 #define AT_ONCE	   4
@@ -37,8 +36,12 @@ static void expire(struct run *r)
 /* ---- making one: the part that a process of its own does ---- */
 
 /* What the kernel may take its time for. */
-static int prepare_place(const struct run *r, int *ret_netns, struct error *e)
+static int prepare_place(const struct run *r, int ground, struct spaces *ret_spaces,
+			 struct error *e)
 {
+	const struct view_start start = { .ground = ground,
+					  .base = &r->d->view,
+					  .tmp_bytes = r->made.value[LIMIT_MEMORY] };
 	struct cgroup cg = CGROUP_NULL;
 	struct limits unasked;
 	int ret;
@@ -47,23 +50,21 @@ static int prepare_place(const struct run *r, int *ret_netns, struct error *e)
 	cg.untold = limits_untold(&unasked, &r->made);
 	ret = r->served ? cgroup_renew(&cg, r->path, &r->made, e)
 			: cgroup_make(&cg, r->path, r->holder.pid, e);
-	if (ret < 0 || !r->slice->own_network)
-		return ret;
-	*ret_netns = network_make(e);
-	return *ret_netns < 0 ? *ret_netns : 0;
+	return ret < 0 ? ret : spaces_make(&start, r->slice->own_network, ret_spaces, e);
 }
 
 static void prepare(struct run *r, int pair)
 {
 	struct pair_ask ask = { .verb = PAIR_WARM };
-	int netns = -1;
+	struct spaces spaces = SPACES_NULL;
+	int ground = r->d->ground;
+	int *const list[] = { &pair, &ground };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (dup3(pair, STDERR_FILENO + 1, O_CLOEXEC) < 0 && pair != STDERR_FILENO + 1)
+	if (keep_descriptors(list, ARRAY_SIZE(list), STDERR_FILENO + 1) < 0)
 		return;
-	close_range(STDERR_FILENO + 2, ~0U, 0);
-	prepare_place(r, &netns, &ask.error);
-	pair_send_with(STDERR_FILENO + 1, &ask, sizeof(ask), netns);
+	prepare_place(r, ground, &spaces, &ask.error);
+	pair_send_with(pair, &ask, sizeof(ask), &spaces);
 }
 
 /* ---- making one: the daemon's part ---- */
@@ -88,7 +89,7 @@ static int on_warm(sd_event_source *source, int fd, uint32_t revents, void *user
 
 	(void)revents;
 	sd_event_source_set_enabled(source, SD_EVENT_OFF);
-	if (pair_receive_with(fd, &ask, sizeof(ask), &r->netns) < 0 || ask.verb != PAIR_WARM)
+	if (pair_receive_with(fd, &ask, sizeof(ask), &r->spaces) < 0 || ask.verb != PAIR_WARM)
 		return 0; /* it ended: that is seen by itself */
 	if (ask.error.text[0])
 		journal_error("no warm slot: %s", ask.error.text);
@@ -304,7 +305,8 @@ static void give(struct run *slot, struct run *r)
 {
 	memcpy(r->id, slot->id, sizeof(r->id));
 	r->uid = slot->uid;
-	r->netns = TAKE_FD(slot->netns);
+	r->spaces = slot->spaces;
+	slot->spaces = SPACES_NULL;
 	place_move(slot, r);
 	r->was_warm = true;
 	slot->has_scope = false;

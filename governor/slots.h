@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Warm slots: places that are made before anybody asks for them, each a uid, a scope with its
- * cgroups, and a network namespace, for a guest with the default limits and profile. A run that one
- * fits takes it over, and then everything is as for any other: all limits and rules are read back
- * before the guest is released. Unless [pool] recycle is on no guest ever ran in a slot.
+ * cgroups, and namespaces (spaces.h), for a guest with the default limits and profile. A run that
+ * one fits takes it over, and then everything is as for any other: all limits and rules are read
+ * back before the guest is released. Unless [pool] recycle is on no guest ever ran in a slot.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ bool slots_take(struct run *r);
  * another uid and another id; @r keeps its own uid. NULL: they go the way of all others. */
 struct run *slots_take_back(struct run *r);
 
-/* Makes guest/ and the network namespace of a slot that has a scope: then it is ready. */
+/* Makes guest/ and the namespaces of a slot that has a scope: then it is ready. */
 void slots_prepare(struct run *slot);
 
 /* A moment later: makes as many as the configuration wants. Nothing wakes up to do so but a run,

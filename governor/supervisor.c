@@ -2,8 +2,6 @@
 #include "governor/supervisor.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -17,6 +15,7 @@
 #include "common/wire.h"
 #include "governor/cgroup_counters.h"
 #include "governor/deadline.h"
+#include "governor/descriptors.h"
 #include "governor/guest.h"
 #include "governor/pair.h"
 
@@ -227,15 +226,10 @@ static void block_signals(void)
  * table, or the other ends of pairs, which tell others of the daemon's end. */
 static void keep_only(int daemon, int ground, int listener)
 {
-	const int from[] = { daemon, ground, listener };
-	int high[ARRAY_SIZE(from)];
+	int client = -1;
+	int *const list[] = { &client, &daemon, &ground, &listener };
 
-	for (size_t i = 0; i < ARRAY_SIZE(from); i++)
-		high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 64);
-	for (size_t i = 0; i < ARRAY_SIZE(from); i++)
-		if (high[i] < 0 || dup3(high[i], DAEMON_FD + (int)i, O_CLOEXEC) < 0)
-			_exit(0);
-	if (close_range(CLIENT_FD, CLIENT_FD, 0) < 0 || close_range(LISTENER_FD + 1, ~0U, 0) < 0)
+	if (keep_descriptors(list, ARRAY_SIZE(list), CLIENT_FD) < 0)
 		_exit(0);
 }
 
@@ -262,17 +256,18 @@ static void accept_client(void)
 	close(LISTENER_FD);
 }
 
-/* Tells the daemon who calls; it may have too many of them already. */
+/* Tells the daemon who calls. It may have too many of them already: that is the answer to what is
+ * asked next. */
 static int say_hello(struct call *c, struct error *e)
 {
 	struct pair_ask ask = { .verb = PAIR_HELLO };
-	struct pair_reply reply;
 	int r = caller_of(CLIENT_FD, &ask.caller);
 
 	if (r < 0)
 		return error_errno(e, r, "the caller cannot be identified");
 	c->caller = ask.caller;
-	return ask_daemon(&ask, &reply, e);
+	r = pair_send(DAEMON_FD, &ask, sizeof(ask));
+	return r < 0 ? error_errno(e, -ECONNRESET, "the daemon is gone") : 0;
 }
 
 void supervisor_main(int listener, int daemon, const struct guest_means *means)

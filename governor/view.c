@@ -3,31 +3,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "common/units.h"
-#include "governor/view_ground.h"
 #include "governor/view_handed.h"
 #include "governor/view_make.h"
 #include "governor/view_users.h"
 
-#define ROOT_OPTIONS   "mode=755,size=1M,nr_inodes=4096"
-#define PRIVATE_INODES 65536
-
-/* ---- step 1: what everybody sees of the host, in its namespace ---- */
+/* ---- what of the host is looked at anew for every guest ---- */
 
 /* Trees of mounts, closed already, that are nowhere yet; they go at exec. */
 struct host {
@@ -35,21 +26,6 @@ struct host {
 	int resolver;		   /* -1 = it is in one of them, or the guest may not ask */
 	char resolver_path[PATH_MAX];
 };
-
-static int pick_up(int fd, const char *path, unsigned int flags, const char *name, int *ret,
-		   struct error *e)
-{
-	struct mount_attr closed = {
-		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
-		.propagation = MS_PRIVATE,
-	};
-
-	*ret = open_tree(fd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags);
-	if (*ret < 0 || mount_setattr(*ret, "", AT_EMPTY_PATH | (flags & AT_RECURSIVE), &closed,
-				      sizeof(closed)) < 0)
-		return error_errno(e, -errno, "%s cannot be shown to the guest", name);
-	return 0;
-}
 
 /* The file that /etc/resolv.conf points to, where that leads out of the view. */
 static int pick_up_resolver(const struct view_plan *plan, struct host *ret, struct error *e)
@@ -66,147 +42,33 @@ static int pick_up_resolver(const struct view_plan *plan, struct host *ret, stru
 	if (n <= 0)
 		return error_errno(e, -errno, "/etc/resolv.conf");
 	ret->resolver_path[n] = '\0';
-	if (view_base_has(plan->base, ret->resolver_path))
+	if (view_base_has(plan->start.base, ret->resolver_path))
 		return 0;
-	return pick_up(fd, "", AT_EMPTY_PATH, ret->resolver_path, &ret->resolver, e);
+	return view_pick_up(fd, "", AT_EMPTY_PATH, ret->resolver_path, &ret->resolver, e);
 }
 
+/* In the host's namespace. */
 static int pick_up_host(const struct view_plan *plan, struct host *ret, struct error *e)
 {
+	const struct view_base *b = plan->start.base;
 	int r = pick_up_resolver(plan, ret, e);
 
-	for (size_t i = 0; i < plan->base->n_places && r == 0; i++) {
-		const struct view_place *p = &plan->base->places[i];
-
-		if (!p->link[0])
-			r = pick_up(AT_FDCWD, p->path, AT_RECURSIVE, p->path, &ret->places[i], e);
-	}
-	return r;
+	return r == 0 ? view_pick_up_places(b, b->n_built_in, b->n_places, ret->places, e) : r;
 }
 
-/* ---- step 2: the empty root, in a namespace of its own ---- */
-
-static const struct {
-	const char *path; /* relative, as all in this step */
-	unsigned int mode;
-} directories[] = {
-	{ "dev", 0755 },  { "dev/pts", 0755 }, { "dev/shm", 0755 }, { "dev/mqueue", 0755 },
-	{ "home", 0755 }, { "proc", 0755 },    { "root", 0700 },    { "run", 0755 },
-	{ "tmp", 0755 },  { "var", 0755 },     { "var/tmp", 0755 },
-};
-
-/* Documentation/admin-guide/devices.txt */
-static const struct {
-	const char *path;
-	unsigned int major, minor;
-} devices[] = {
-	{ "dev/null", 1, 3 },	{ "dev/zero", 1, 5 },	 { "dev/full", 1, 7 },
-	{ "dev/random", 1, 8 }, { "dev/urandom", 1, 9 }, { "dev/tty", 5, 0 },
-};
-
-static const struct {
-	const char *path, *target;
-} links[] = {
-	{ "dev/fd", "/proc/self/fd" },	     { "dev/stdin", "/proc/self/fd/0" },
-	{ "dev/stdout", "/proc/self/fd/1" }, { "dev/stderr", "/proc/self/fd/2" },
-	{ "dev/ptmx", "pts/ptmx" },
-};
-
-static int make_root(int ground, struct error *e)
+/* The places of the configuration may lie in what the guest has of its own. */
+static int show_host(const struct view_plan *plan, const struct host *host, struct error *e)
 {
-	if (setns(ground, CLONE_NEWNS) < 0 || unshare(CLONE_NEWNS) < 0)
-		return error_errno(e, -errno, "no mount namespace");
-	if (mount("harpe-gov", VIEW_GROUND_ROOT, "tmpfs", MS_NOSUID | MS_NOEXEC, ROOT_OPTIONS) <
-		    0 ||
-	    chdir(VIEW_GROUND_ROOT) < 0)
-		return view_cannot("mounted", "/", e);
-	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
-		if (mkdir(directories[i].path, directories[i].mode) < 0)
-			return view_cannot("made", directories[i].path, e);
-	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
-		if (symlink(links[i].target, links[i].path) < 0)
-			return view_cannot("made", links[i].path, e);
-	return 0;
-}
+	const struct view_base *b = plan->start.base;
+	int r = view_show_places(b, b->n_built_in, b->n_places, host->places, e);
 
-static int make_devices(struct error *e)
-{
-	umask(0);
-	for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
-		if (mknod(devices[i].path, S_IFCHR | 0666,
-			  makedev(devices[i].major, devices[i].minor)) < 0)
-			return view_cannot("made", devices[i].path, e);
-	umask(022);
-	return 0;
-}
-
-/* ---- step 3: the host's, and the guest's own ---- */
-
-static int show_tree(int tree, const char *path, struct error *e)
-{
-	if (view_attach(tree, AT_FDCWD, path + 1) < 0) /* below the new root */
-		return error_errno(e, -errno, "%s cannot be shown to the guest", path);
-	return 0;
-}
-
-static int show_place(const struct view_place *p, int tree, struct error *e)
-{
-	int r;
-
-	if (p->link[0])
-		return symlink(p->link, p->path + 1) < 0 ? view_cannot("made", p->path, e) : 0;
-	r = view_make_mount_point(p->path + 1, p->is_directory, e);
-	return r < 0 ? r : show_tree(tree, p->path, e);
-}
-
-/* The built-in places; not yet what the guest has of its own. */
-static int show_host(const struct view_base *b, const struct host *host, struct error *e)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < b->n_built_in && r == 0; i++)
-		r = show_place(&b->places[i], host->places[i], e);
-	return r;
-}
-
-static int mount_private_directories(uint64_t bytes, struct error *e)
-{
-	static const char *const paths[] = { "tmp", "var/tmp", "dev/shm" };
-	char options[96], size[32] = "50%";
-
-	if (bytes != LIMIT_INFINITY)
-		snprintf(size, sizeof(size), "%" PRIu64, bytes);
-	snprintf(options, sizeof(options), "mode=1777,size=%s,nr_inodes=%d", size, PRIVATE_INODES);
-	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
-		if (mount("tmpfs", paths[i], "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
-			return view_cannot("mounted", paths[i], e);
-	return 0;
-}
-
-/* Those of the configuration may lie in them. */
-static int show_more(const struct view_base *b, const struct host *host, struct error *e)
-{
-	int r = 0;
-
-	for (size_t i = b->n_built_in; i < b->n_places && r == 0; i++)
-		r = show_place(&b->places[i], host->places[i], e);
 	if (r < 0 || host->resolver < 0)
 		return r;
 	r = view_make_mount_point(host->resolver_path + 1, false, e);
-	return r < 0 ? r : show_tree(host->resolver, host->resolver_path, e);
+	return r < 0 ? r : view_show_tree(host->resolver, host->resolver_path, e);
 }
 
-/* ---- step 4: it becomes the root ---- */
-
-/* As switch_root(8) does; what stays beneath is empty. */
-static int change_root(struct error *e)
-{
-	if (mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0 || chdir("/") < 0)
-		return error_errno(e, -errno, "the guest's root cannot be entered");
-	return 0;
-}
-
-/* ---- step 5 is view_take_handed(); step 6: the kernel's own ---- */
+/* ---- the kernel's own ---- */
 
 /* Last: in /proc are links to everywhere, which root can follow, and so what the caller handed over
  * must not lead there before. hidepid: processes of others are not even named (proc(5)). The kernel
@@ -246,25 +108,25 @@ static int close_root(struct error *e)
 	return 0;
 }
 
+static int enter_root(const struct view_plan *plan, struct error *e)
+{
+	if (plan->prepared < 0)
+		return view_start_make(&plan->start, e);
+	return view_start_enter(plan->prepared, plan->prepared_tmp_bytes, &plan->start, e);
+}
+
 int view_build(const struct view_plan *plan, struct error *e)
 {
 	struct host host;
 	int r = pick_up_host(plan, &host, e);
 
+	umask(022);
 	if (r == 0)
-		r = make_root(plan->ground, e);
-	if (r == 0)
-		r = make_devices(e);
-	if (r == 0)
-		r = show_host(plan->base, &host, e);
+		r = enter_root(plan, e);
 	if (r == 0)
 		r = view_users_show(plan->uid, e);
 	if (r == 0)
-		r = mount_private_directories(plan->tmp_bytes, e);
-	if (r == 0)
-		r = show_more(plan->base, &host, e);
-	if (r == 0)
-		r = change_root(e);
+		r = show_host(plan, &host, e);
 	if (r == 0)
 		r = view_take_handed(plan, e);
 	if (r == 0)

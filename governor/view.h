@@ -11,17 +11,17 @@
 #include <sys/types.h>
 
 #include "governor/handed.h"
-#include "governor/view_base.h"
+#include "governor/view_start.h"
 
 struct view_plan {
-	int ground; /* view_ground_make() */
-	const struct view_base *base;
+	struct view_start start;
+	int prepared; /* the mount namespace that was made before, of spaces_make(); -1 = none */
+	uint64_t prepared_tmp_bytes;
 	const struct view_item *items; /* VIEW_ITEMS_MAX of the request */
 	struct handed *handed;
 	uint32_t uid;
-	uint64_t tmp_bytes; /* of each private directory */
-	bool resolver;	    /* the guest may ask name servers */
-	bool own_pts;	    /* no: its devpts comes with its terminal */
+	bool resolver; /* the guest may ask name servers */
+	bool own_pts;  /* no: its devpts comes with its terminal */
 };
 
 /* In the child, in an IPC namespace of its own and still in the daemon's mount namespace, still

@@ -112,7 +112,7 @@ static int hide(const char *path, uint32_t uid, struct error *e)
 
 static int make_hidden(const struct view_plan *plan, struct error *e)
 {
-	bool any = plan->base->hidden.n > 0;
+	bool any = plan->start.base->hidden.n > 0;
 	int fd;
 
 	for (size_t i = 0; i < VIEW_ITEMS_MAX; i++)
@@ -150,8 +150,8 @@ int view_take_handed(const struct view_plan *plan, struct error *e)
 		r = make_places(plan->handed, e);
 	if (r == 0)
 		r = attach_trees(plan->handed, e);
-	for (size_t i = 0; i < plan->base->hidden.n && r == 0; i++)
-		r = hide(plan->base->hidden.path[i], 0, e);
+	for (size_t i = 0; i < plan->start.base->hidden.n && r == 0; i++)
+		r = hide(plan->start.base->hidden.path[i], 0, e);
 	for (size_t i = 0; i < VIEW_ITEMS_MAX && r == 0; i++)
 		r = serve_item(plan, i, e);
 	return r;

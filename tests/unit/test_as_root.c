@@ -26,6 +26,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +34,7 @@
 #include "governor/identity.h"
 #include "governor/network.h"
 #include "governor/pair.h"
+#include "governor/spaces.h"
 #include "governor/view.h"
 #include "governor/view_ground.h"
 
@@ -639,105 +641,6 @@ static void holds_back_uids_with_keys(void **state)
 	identity_pool_free(p);
 }
 
-/* ---- network namespaces that are there before their guest ---- */
-
-static int prepared_netns; /* of become_networked() */
-
-/* As a slot's process does: makes one, hands it over and ends. */
-static int prepare_netns(void)
-{
-	int pair[2], fd, status;
-	char byte = 0;
-	pid_t pid;
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		struct error e = ERROR_NULL;
-
-		fd = network_make(&e);
-		_exit(fd < 0 || pair_send_with(pair[1], &byte, 1, fd) < 0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	assert_int_equal(pair_receive_with(pair[0], &byte, 1, &fd), 0);
-	assert_true(fd >= 0);
-	close(pair[0]);
-	close(pair[1]);
-	return fd;
-}
-
-static int become_networked(uint32_t uid, struct error *e)
-{
-	_cleanup_close_ int inside = -1;
-	struct sockaddr_in there = { .sin_family = AF_INET,
-				     .sin_port = htons(9),
-				     .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	int r = network_enter(prepared_netns, e);
-
-	(void)uid;
-	if (r < 0)
-		return r;
-	inside = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (connect(inside, (const struct sockaddr *)&there, sizeof(there)) < 0)
-		return error_errno(e, -errno, "loopback is not on");
-	return 0;
-}
-
-static ino_t netns_of(const char *path)
-{
-	struct stat st;
-
-	assert_int_equal(stat(path, &st), 0);
-	return st.st_ino;
-}
-
-static void enters_a_namespace_that_was_made_before(void **state)
-{
-	int before = open_fds(), other = prepare_netns();
-	struct network network = NETWORK_NULL;
-	struct error e = ERROR_NULL;
-	char path[64];
-	struct stat st;
-	struct child c;
-
-	(void)state;
-	prepared_netns = prepare_netns();
-	c = start(become_networked, UID);
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", c.pid);
-	assert_int_equal(fstat(prepared_netns, &st), 0);
-	assert_int_equal(netns_of(path), st.st_ino);
-	assert_true(netns_of("/proc/self/ns/net") != st.st_ino);
-	assert_int_equal(fstat(other, &st), 0);
-	assert_true(netns_of(path) != st.st_ino); /* each its own */
-	if (network_verify(c.pid, &network, &e) < 0)
-		fail_msg("%s", e.text);
-	network_close(&network);
-	stop(&c);
-	close(prepared_netns);
-	close(other);
-	assert_int_equal(open_fds(), before);
-}
-
-/* Whoever could not enter stays in the host's: it is an error, and seen by network_verify(). */
-static void enters_nothing_else(void **state)
-{
-	struct error e = ERROR_NULL;
-	int pair[2];
-
-	(void)state;
-	assert_int_equal(network_enter(-1, &e), 0);
-	assert_int_equal(pipe2(pair, O_CLOEXEC), 0);
-	assert_int_equal(network_enter(pair[0], &e), -EINVAL);
-	assert_mentions(e.text, "the network namespace cannot be entered: ", "", "");
-	close(pair[0]);
-	close(pair[1]);
-	pair[0] = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC); /* a namespace of another kind */
-	assert_int_equal(network_enter(pair[0], &e), -EINVAL);
-	close(pair[0]);
-}
-
 /* ---- the view ---- */
 
 /* Mounts that nobody else sees, with what the daemon has. */
@@ -789,25 +692,39 @@ static void lays_a_ground_with_nothing_on_it(void **state)
 	stop(&c);
 }
 
-static int become_viewer(uint32_t uid, struct error *e)
+static const struct view_base *view_base(struct error *e)
 {
 	static struct view_paths none;
 	static struct view_base base;
+
+	assert_int_equal(view_base_load(&none, &none, &base, e), 0);
+	return &base;
+}
+
+static int build_view(const struct view_start *start, int prepared, uint32_t uid, struct error *e)
+{
 	static const struct view_item items[VIEW_ITEMS_MAX];
 	struct handed handed = { .cwd = -1 };
 	struct view_plan plan = {
-		.base = &base,
+		.start = *start,
+		.prepared = prepared,
+		.prepared_tmp_bytes = 1 << 20,
 		.items = items,
 		.handed = &handed,
 		.uid = uid,
-		.tmp_bytes = 1 << 20,
 		.own_pts = true,
 	};
 
-	leave_the_host();
-	plan.ground = make_ground();
-	assert_int_equal(view_base_load(&none, &none, &base, e), 0);
 	return view_build(&plan, e);
+}
+
+static int become_viewer(uint32_t uid, struct error *e)
+{
+	struct view_start start = { .base = view_base(e), .tmp_bytes = 1 << 20 };
+
+	leave_the_host();
+	start.ground = make_ground();
+	return build_view(&start, -1, uid, e);
 }
 
 static int our_mounts(void)
@@ -889,6 +806,149 @@ static void sees_who_has_no_view(void **state)
 	stop(&c);
 }
 
+/* ---- namespaces that are there before their guest ---- */
+
+static struct spaces prepared; /* of become_prepared() */
+
+/* As a slot's process does: makes them, hands them over and ends. */
+static struct spaces prepare_spaces(void)
+{
+	struct spaces s = SPACES_NULL;
+	int pair[2], status;
+	char byte = 0;
+	pid_t pid;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct error e = ERROR_NULL;
+		struct view_start start = { .base = view_base(&e), .tmp_bytes = 1 << 20 };
+
+		leave_the_host();
+		start.ground = make_ground();
+		_exit(spaces_make(&start, true, &s, &e) < 0 ||
+		      pair_send_with(pair[1], &byte, 1, &s) < 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(pair_receive_with(pair[0], &byte, 1, &s), 0);
+	assert_true(s.ipc >= 0 && s.mounts >= 0 && s.net >= 0);
+	close(pair[0]);
+	close(pair[1]);
+	return s;
+}
+
+static int become_prepared(uint32_t uid, struct error *e)
+{
+	const struct view_start start = { -1, view_base(e), 1 << 21 };
+	_cleanup_close_ int inside = -1;
+	struct sockaddr_in there = { .sin_family = AF_INET,
+				     .sin_port = htons(9),
+				     .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	int r = spaces_enter(&prepared, e);
+
+	if (r < 0)
+		return r;
+	inside = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (connect(inside, (const struct sockaddr *)&there, sizeof(there)) < 0)
+		return error_errno(e, -errno, "loopback is not on");
+	return build_view(&start, prepared.mounts, uid, e);
+}
+
+static ino_t space_of(pid_t pid, const char *kind)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, kind);
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_ino;
+}
+
+static ino_t inode_of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_ino;
+}
+
+static void assert_prepared(pid_t pid, const struct spaces *other)
+{
+	const struct {
+		const char *kind;
+		int mine, others;
+	} all[] = { { "ipc", prepared.ipc, other->ipc },
+		    { "mnt", prepared.mounts, other->mounts },
+		    { "net", prepared.net, other->net } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		ino_t space = space_of(pid, all[i].kind);
+
+		assert_true(space == inode_of(all[i].mine) && space != inode_of(all[i].others));
+		assert_true(space != space_of(getpid(), all[i].kind));
+	}
+}
+
+static void assert_fresh_view(pid_t pid, uint64_t tmp_bytes)
+{
+	char path[64], text[1024];
+	struct statfs fs;
+
+	snprintf(path, sizeof(path), "/proc/%d/root/tmp", pid);
+	assert_int_equal(statfs(path, &fs), 0);
+	assert_int_equal((uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize, tmp_bytes);
+	snprintf(path, sizeof(path), "/proc/%d/root/etc/passwd", pid);
+	assert_true(read_file_at(AT_FDCWD, path, text, sizeof(text)) >= 0);
+	assert_mentions(text, "guest:x:3000000000:", "", "");
+}
+
+/* Each has its own, with what depends on the guest made when it comes. */
+static void enters_namespaces_that_were_made_before(void **state)
+{
+	int before = open_fds(), mounts = -1, ground = our_mounts();
+	struct network network = NETWORK_NULL;
+	struct spaces other = prepare_spaces();
+	struct error e = ERROR_NULL;
+	struct child c;
+
+	(void)state;
+	prepared = prepare_spaces();
+	c = start(become_prepared, UID);
+	assert_prepared(c.pid, &other);
+	assert_fresh_view(c.pid, 1 << 21);
+	if (network_verify(c.pid, &network, &e) < 0 || spaces_verify(c.pid, &e) < 0 ||
+	    view_verify(c.pid, ground, &mounts, &e) < 0)
+		fail_msg("%s", e.text);
+	network_close(&network);
+	stop(&c);
+	close_fd(&mounts);
+	close_fd(&ground);
+	spaces_close(&prepared);
+	spaces_close(&other);
+	assert_int_equal(open_fds(), before);
+}
+
+/* Whoever could not enter stays in the host's: it is an error, and seen when it is looked at. */
+static void enters_nothing_else(void **state)
+{
+	int uts = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC); /* of another kind */
+	struct error e = ERROR_NULL;
+
+	(void)state;
+	assert_int_equal(spaces_enter(&SPACES_NULL, &e), 0);
+	assert_int_equal(spaces_enter(&(struct spaces){ uts, -1, -1 }, &e), -EINVAL);
+	assert_mentions(e.text, "the IPC namespace cannot be entered: ", "", "");
+	assert_int_equal(spaces_enter(&(struct spaces){ -1, -1, uts }, &e), -EINVAL);
+	assert_mentions(e.text, "the network namespace cannot be entered: ", "", "");
+	assert_int_equal(view_start_enter(uts, 0, &(struct view_start){ 0 }, &e), -EINVAL);
+	assert_mentions(e.text, "the mount namespace cannot be entered: ", "", "");
+	assert_int_equal(spaces_verify(getpid(), &e), -ESTALE);
+	assert_mentions(e.text, "in the host's IPC namespace", "", "");
+	close(uts);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -906,11 +966,11 @@ int main(void)
 		cmocka_unit_test(names_each_time_that_it_is_dirty),
 		cmocka_unit_test(copes_with_long_statuses),
 		cmocka_unit_test(holds_back_uids_with_keys),
-		cmocka_unit_test(enters_a_namespace_that_was_made_before),
-		cmocka_unit_test(enters_nothing_else),
 		cmocka_unit_test(lays_a_ground_with_nothing_on_it),
 		cmocka_unit_test(builds_a_view_of_its_own),
 		cmocka_unit_test(sees_who_has_no_view),
+		cmocka_unit_test(enters_namespaces_that_were_made_before),
+		cmocka_unit_test(enters_nothing_else),
 	};
 
 	if (geteuid() != 0) {

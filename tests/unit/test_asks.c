@@ -101,6 +101,23 @@ static void assert_refused(struct house *h, const char *part)
 	assert_false(h->run.has_scope);
 }
 
+/* The supervisor asks for more before it has the answer to its first word. */
+static void serves_nothing_behind_a_refused_hello(void **state)
+{
+	struct house *h = *state;
+	struct pair_ask ask = { .verb = PAIR_HELLO, .caller.uid = ALICE };
+	struct pair_reply reply;
+
+	h->config.access[0].max_connections = 1;
+	assert_int_equal(asks_serve(&h->run, &ask), 0);
+	assert_int_equal(recv(h->supervisor, &reply, sizeof(reply), MSG_DONTWAIT), sizeof(reply));
+	assert_true(reply.verb == PAIR_REFUSED && reply.to == PAIR_HELLO);
+	ask = (struct pair_ask){ .verb = PAIR_KILL };
+	assert_int_equal(asks_serve(&h->run, &ask), 0);
+	assert_int_equal(recv(h->supervisor, &reply, sizeof(reply), MSG_DONTWAIT), -1);
+	assert_int_equal(errno, EAGAIN);
+}
+
 static void free_the_place(struct house *h)
 {
 	h->guest.has_scope = false;
@@ -203,6 +220,8 @@ static void leaves_no_process_that_it_cannot_watch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(serves_nothing_behind_a_refused_hello, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(refuses_a_profile_forbidden_meanwhile, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(refuses_above_a_ceiling_lowered_meanwhile, set_up,

@@ -93,11 +93,12 @@ static void tells_the_end(void **state)
 static void does_not_block_when_sending(void **state)
 {
 	int *pair = *state, r = 0;
+	const struct spaces with = { pair[0], pair[0], -1 };
 
 	for (int i = 0; i < 100000 && r == 0; i++)
 		r = pair_send(pair[0], &sample, sizeof(sample));
 	assert_int_equal(r, -EAGAIN);
-	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample), pair[0]), -EAGAIN);
+	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample), &with), -EAGAIN);
 }
 
 static void ignore(int sig)
@@ -191,7 +192,7 @@ static void survives_an_unknown_reason(void **state)
 /* An answer that comes after its asker gave up must not be taken for the next one's. */
 static void skips_late_answers(void **state)
 {
-	static const uint32_t late[] = { PAIR_HELLO, PAIR_START, PAIR_KILL, 4711 };
+	static const uint32_t late[] = { PAIR_START, PAIR_HELLO, PAIR_KILL, 4711 };
 	struct pair_reply answer = { .verb = PAIR_OK, .to = PAIR_NEXT, .count = 7 }, reply;
 	struct error e = ERROR_NULL;
 	int *pair = *state;
@@ -268,87 +269,125 @@ static void sees_the_daemon_go(void **state)
 
 /* ---- descriptors ---- */
 
-static void hands_one_over(void **state)
+static void assert_same(int a, int b)
 {
-	int *pair = *state, before = open_fds(), got_fd = 4711;
-	struct record got = {};
-	struct stat own, theirs;
+	struct stat of_a, of_b;
 
-	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample), pair[0]), 0);
-	assert_int_equal(pair_receive_with(pair[1], &got, sizeof(got), &got_fd), 0);
+	assert_true(a > STDERR_FILENO && a != b);
+	assert_int_equal(fcntl(a, F_GETFD), FD_CLOEXEC);
+	assert_true(fstat(a, &of_a) == 0 && fstat(b, &of_b) == 0);
+	assert_int_equal(of_a.st_ino, of_b.st_ino);
+}
+
+static void hands_namespaces_over(void **state)
+{
+	int *pair = *state, before = open_fds();
+	int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	const struct spaces three = { pair[0], pair[1], file }, two = { pair[0], pair[1], -1 },
+			    bad = { 9999, 9999, -1 };
+	struct record got = {};
+	struct spaces s = SPACES_NULL;
+
+	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample), &three), 0);
+	assert_int_equal(pair_receive_with(pair[1], &got, sizeof(got), &s), 0);
 	assert_memory_equal(&got, &sample, sizeof(got));
-	assert_true(got_fd > STDERR_FILENO && got_fd != pair[0]);
-	assert_int_equal(fcntl(got_fd, F_GETFD), FD_CLOEXEC);
-	assert_true(fstat(got_fd, &theirs) == 0 && fstat(pair[0], &own) == 0);
-	assert_int_equal(own.st_ino, theirs.st_ino);
-	close(got_fd);
-	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample), -1), 0);
-	assert_int_equal(pair_receive_with(pair[1], &got, sizeof(got), &got_fd), 0);
-	assert_int_equal(got_fd, -1);
-	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample), 9999), -EBADF);
+	assert_same(s.ipc, pair[0]);
+	assert_same(s.mounts, pair[1]);
+	assert_same(s.net, file);
+	spaces_close(&s);
+	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample), &two), 0);
+	assert_int_equal(pair_receive_with(pair[1], &got, sizeof(got), &s), 0);
+	assert_same(s.mounts, pair[1]);
+	assert_int_equal(s.net, -1);
+	spaces_close(&s);
+	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample), &SPACES_NULL), 0);
+	assert_int_equal(pair_receive_with(pair[1], &got, sizeof(got), &s), 0);
+	assert_true(s.ipc == -1 && s.mounts == -1 && s.net == -1);
+	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample), &bad), -EBADF);
+	close(file);
 	assert_int_equal(open_fds(), before);
 }
 
-/* Whoever sends more, or another record than was agreed on, leaves nothing open here. */
+/* Whoever sends another number of them, or another record than was agreed on, leaves nothing open
+ * here. */
 static void closes_what_nobody_expects(void **state)
 {
-	int *pair = *state, before = open_fds(), got_fd = -1;
-	const int three[] = { pair[0], pair[1], pair[0] };
+	int *pair = *state, before = open_fds();
+	const int four[] = { pair[0], pair[1], pair[0], pair[1] };
+	const struct spaces two = { pair[0], pair[1], -1 };
+	struct spaces s = two;
 	struct record got;
 
-	assert_int_equal(wire_try_send(pair[0], &sample, sizeof(sample), three, 3), 0);
-	assert_int_equal(pair_receive_with(pair[1], &got, sizeof(got), &got_fd), 0);
-	assert_int_equal(open_fds(), before + 1);
-	close(got_fd);
-	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample) - 1, pair[0]), 0);
-	assert_int_equal(pair_receive_with(pair[1], &got, sizeof(got), &got_fd), -EPROTO);
-	assert_int_equal(got_fd, -1);
-	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample), pair[0]), 0);
+	assert_int_equal(wire_try_send(pair[0], &sample, sizeof(sample), four, 4), 0);
+	assert_int_equal(pair_receive_with(pair[1], &got, sizeof(got), &s), -EPROTO);
+	assert_true(s.ipc == -1 && s.mounts == -1 && s.net == -1);
+	assert_int_equal(wire_try_send(pair[0], &sample, sizeof(sample), four, 1), 0);
+	assert_int_equal(pair_receive_with(pair[1], &got, sizeof(got), &s), -EPROTO);
+	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample) - 1, &two), 0);
+	assert_int_equal(pair_receive_with(pair[1], &got, sizeof(got), &s), -EPROTO);
+	assert_int_equal(pair_send_with(pair[0], &sample, sizeof(sample), &two), 0);
 	assert_int_equal(pair_receive(pair[1], &got, sizeof(got)), 0);
 	assert_int_equal(open_fds(), before);
 	hang_up(&pair[0]);
-	assert_int_equal(pair_receive_with(pair[1], &got, sizeof(got), &got_fd), -ECONNRESET);
-	assert_int_equal(got_fd, -1);
+	s = two;
+	assert_int_equal(pair_receive_with(pair[1], &got, sizeof(got), &s), -ECONNRESET);
+	assert_int_equal(s.ipc, -1);
 }
 
 static void answer_with(int *pair, uint32_t verb, uint32_t to, int with)
 {
 	const struct pair_reply reply = { .verb = verb, .to = to };
+	const struct spaces spaces = { with, with, -1 };
 
-	assert_int_equal(pair_send_with(pair[1], &reply, sizeof(reply), with), 0);
+	assert_int_equal(pair_send_with(pair[1], &reply, sizeof(reply), &spaces), 0);
 }
 
-/* Only the answer that was waited for brings one; those of others, of a refusal, and those that
+/* Only the answer that was waited for brings some; those of others, of a refusal, and those that
  * the asker does not want are closed. */
-static void answers_with_one(void **state)
+static void answers_with_namespaces(void **state)
 {
-	int *pair = *state, before = open_fds(), got_fd = 4711;
+	int *pair = *state, before = open_fds();
 	struct pair_reply reply;
+	struct spaces s = SPACES_NULL;
 	struct error e = ERROR_NULL;
 
 	answer_with(pair, PAIR_OK, PAIR_HELLO, pair[1]);
 	answer_with(pair, PAIR_OK, PAIR_START, pair[1]);
-	assert_int_equal(pair_answer(pair[0], PAIR_START, &reply, &got_fd, &e), 0);
-	assert_true(got_fd > STDERR_FILENO);
-	close(got_fd);
+	assert_int_equal(pair_answer(pair[0], PAIR_START, &reply, &s, &e), 0);
+	assert_true(s.ipc > STDERR_FILENO && s.mounts > STDERR_FILENO);
+	spaces_close(&s);
 	assert_int_equal(open_fds(), before);
 	answer_with(pair, PAIR_OK, PAIR_HELLO, pair[1]);
 	answer_with(pair, PAIR_OK, PAIR_START, -1);
-	assert_int_equal(pair_answer(pair[0], PAIR_START, &reply, &got_fd, &e), 0);
-	assert_int_equal(got_fd, -1);
+	assert_int_equal(pair_answer(pair[0], PAIR_START, &reply, &s, &e), 0);
+	assert_int_equal(s.ipc, -1);
 	answer_with(pair, PAIR_OK, PAIR_START, pair[1]);
 	assert_int_equal(pair_answer(pair[0], PAIR_START, &reply, NULL, &e), 0);
 	assert_int_equal(open_fds(), before);
 	answer_with(pair, PAIR_REFUSED, PAIR_START, pair[1]);
-	assert_int_equal(pair_answer(pair[0], PAIR_START, &reply, &got_fd, &e), -EACCES);
+	assert_int_equal(pair_answer(pair[0], PAIR_START, &reply, &s, &e), -EACCES);
 	answer_with(pair, PAIR_STOP, 0, pair[1]);
-	assert_int_equal(pair_answer(pair[0], PAIR_START, &reply, &got_fd, &e), -ECANCELED);
-	assert_int_equal(got_fd, -1);
+	assert_int_equal(pair_answer(pair[0], PAIR_START, &reply, &s, &e), -ECANCELED);
+	assert_int_equal(s.ipc, -1);
 	assert_int_equal(open_fds(), before);
 	answer_with(pair, PAIR_OK, PAIR_HELLO, pair[1]);
 	hang_up(&pair[1]);
-	assert_int_equal(pair_answer(pair[0], PAIR_START, &reply, &got_fd, &e), -ECONNRESET);
+	assert_int_equal(pair_answer(pair[0], PAIR_START, &reply, &s, &e), -ECONNRESET);
 	assert_int_equal(open_fds(), before - 1);
+}
+
+/* The supervisor does not wait for the answer to it. */
+static void takes_a_refused_hello_for_the_answer(void **state)
+{
+	int *pair = *state;
+	struct pair_reply reply;
+	struct error e = ERROR_NULL;
+
+	answer_with(pair, PAIR_OK, PAIR_HELLO, -1);
+	answer_with(pair, PAIR_OK, PAIR_KILL, -1);
+	assert_int_equal(pair_answer(pair[0], PAIR_KILL, &reply, NULL, &e), 0);
+	answer_with(pair, PAIR_REFUSED, PAIR_HELLO, -1);
+	assert_int_equal(pair_answer(pair[0], PAIR_KILL, &reply, NULL, &e), -EACCES);
 }
 
 #define pair_test(f) cmocka_unit_test_setup_teardown(f, make_pair, close_pair)
@@ -370,9 +409,10 @@ int main(void)
 		pair_test(says_hello),
 		pair_test(waits_for_an_answer_alone),
 		pair_test(sees_the_daemon_go),
-		pair_test(hands_one_over),
+		pair_test(hands_namespaces_over),
 		pair_test(closes_what_nobody_expects),
-		pair_test(answers_with_one),
+		pair_test(answers_with_namespaces),
+		pair_test(takes_a_refused_hello_for_the_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

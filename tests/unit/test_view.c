@@ -115,6 +115,51 @@ static void finds_mounts_below(void **state)
 	assert_null(find(1, "/srv"));
 }
 
+static uint64_t fingerprint(const char *more)
+{
+	static const struct view_base base = { .n_places = 4,
+					       .n_built_in = 3,
+					       .places = { { .path = "/usr" },
+							   { .path = "/bin", .link = "usr/bin" },
+							   { .path = "/etc" },
+							   { .path = "/srv/a" } } };
+	char text[1024];
+	uint64_t n;
+	FILE *file;
+
+	snprintf(text, sizeof(text), "%s\n%s", mountinfo, more);
+	file = fmemopen(text, strlen(text), "re");
+	assert_non_null(file);
+	n = mounts_fingerprint(file, &base);
+	fclose(file);
+	return n;
+}
+
+/* Of what a slot has a copy of, and of nothing else. */
+static void sees_changes_of_what_all_views_show(void **state)
+{
+	static const char *const no_matter[] = { "40 21 0:50 / /srv/a rw - tmpfs tmpfs rw",
+						 "40 21 0:50 / /usrx rw - tmpfs tmpfs rw",
+						 "40 21 0:50 / /bin rw - tmpfs tmpfs rw", "garbage",
+						 "40 21" };
+	static const char *const changes[] = {
+		"40 21 0:50 / /usr rw - tmpfs tmpfs rw",
+		"40 21 0:50 / /usr/local rw - tmpfs tmpfs rw",
+		"40 21 0:51 / /usr/local rw - tmpfs tmpfs rw",
+		"40 21 0:50 /a /etc/a\\040b rw - tmpfs tmpfs rw",
+		"40 21 0:50 / /usr/local rw - tmpfs tmpfs rw\n41 40 0:51 / /usr/local rw - a a rw",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(no_matter); i++)
+		assert_int_equal(fingerprint(no_matter[i]), fingerprint(""));
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		assert_int_not_equal(fingerprint(changes[i]), fingerprint(""));
+		for (size_t j = 0; j < i; j++)
+			assert_int_not_equal(fingerprint(changes[i]), fingerprint(changes[j]));
+	}
+}
+
 /* ---- the request ---- */
 
 static void checks_items(void **state)
@@ -375,6 +420,7 @@ int main(void)
 		cmocka_unit_test(knows_what_is_below),
 		cmocka_unit_test(keeps_what_is_the_guests_own),
 		cmocka_unit_test(finds_mounts_below),
+		cmocka_unit_test(sees_changes_of_what_all_views_show),
 		cmocka_unit_test(checks_items),
 		cmocka_unit_test(refuses_what_would_not_hold),
 		cmocka_unit_test(counts_descriptors),

@@ -18,8 +18,8 @@ from lib import (AGENT, GUESTS, POOL, Result, agent_directory, all_scopes, confi
                  wait_ready, wait_running, wait_slots, wait_until, warm)
 from test_audit import assert_healthy
 from test_leftovers import LEFT, done
-from test_warm import (MIB, UNTIL_TOLD, assert_ends_well, eight_at_once, held_by_daemon, holder_of, ids, netns,
-                       read, scope)
+from test_warm import (MIB, SPACES, UNTIL_TOLD, assert_ends_well, eight_at_once, held_by_daemon, holder_of,
+                       ids, read, scope, spaces)
 
 EAT = ("python3", "-c", "a = bytearray(b'x') * (100 << 20)")
 LEDGER = pathlib.Path("/run/harpe-gov/runs")
@@ -109,23 +109,24 @@ def test_ten_runs():
         wait_until(lambda: held_by_daemon() == before, 5, f"{before} where {held_by_daemon()} is")
 
 
-def test_namespace_is_new():
-    """The next guest's network namespace is made anew: what the last one did to it is not there."""
+def test_namespaces_are_new():
+    """The next guest's namespaces are made anew: what the last one did to its network is not there."""
     up = "import socket; s = socket.create_server(('127.0.0.1', 8000))\n" \
          "c = socket.create_connection(('127.0.0.1', 8000)); c.sendall(b'x'); input()"
     with recycling():
         with guest_in_slot(command=("python3", "-c", up)) as (row, _, _):
-            mine = f"/proc/{row['main_pid']}/ns/net"
-            held = os.open(mine, os.O_RDONLY)  # so that its number is not used again
-            sh(["nsenter", f"--net={mine}", "ip", "link", "add", "left", "type", "dummy"])
+            mine = f"/proc/{row['main_pid']}/ns/"
+            held = [os.open(mine + kind, os.O_RDONLY) for kind in SPACES]  # their numbers are not used again
+            sh(["nsenter", f"--net={mine}net", "ip", "link", "add", "left", "type", "dummy"])
         try:
             assert_back(row)
             with guest_in_slot() as (now, _, _):
-                expect(netns(now["main_pid"]) != os.fstat(held).st_ino, row, now)
+                expect(not spaces(now["main_pid"]) & {os.fstat(fd).st_ino for fd in held}, row, now)
                 there = sh(["nsenter", f"--net=/proc/{now['main_pid']}/ns/net", "ip", "-o", "link"])
                 expect("left" not in there and "lo:" in there, there)
         finally:
-            os.close(held)
+            for fd in held:
+                os.close(fd)
 
 
 # ---- counters ----

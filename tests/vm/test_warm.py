@@ -686,13 +686,26 @@ time.sleep(600)
 """
 
 
-def netns(pid):
-    return os.stat(f"/proc/{pid}/ns/net").st_ino
+SPACES = ("ipc", "mnt", "net")
+
+
+def spaces(pid):
+    return {os.stat(f"/proc/{pid}/ns/{kind}").st_ino for kind in SPACES}
+
+
+def spaces_held(pid):
+    """Those that the process has descriptors of."""
+    held = set()
+    for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            if os.readlink(fd).startswith(tuple(kind + ":" for kind in SPACES)):
+                held.add(os.stat(fd).st_ino)
+    return held
 
 
 def test_namespaces():
-    """Each guest of a slot has a network namespace of its own, with loopback, its abstract sockets
-    and its ports."""
+    """Each guest of a slot has namespaces of its own for IPC, mounts and the network: with loopback,
+    its abstract sockets and its ports."""
     with warm(3), agent_directory() as d:
         before = wait_slots(3)
         names = ("one", "two", "three")
@@ -702,9 +715,9 @@ def test_namespaces():
         for p in processes:
             expect_equal(p.stdout.readline(), b"b'x' True\n", p.poll())
         expect(ids(rows) <= ids(before), before, rows)
-        found = {netns(row["main_pid"]) for row in rows}
-        expect_equal(len(found), 3, found)
-        expect(netns("self") not in found and netns(daemon_pid()) not in found, found)
+        found = set().union(*(spaces(row["main_pid"]) for row in rows))
+        expect_equal(len(found), 9, found)
+        expect(not found & (spaces("self") | spaces(daemon_pid())), found)
         for row in rows:
             left = sh(["nsenter", "-t", str(row["main_pid"]), "-n", "cat", "/proc/net/dev"])
             expect_equal([line.split(":")[0].strip() for line in left.splitlines()[2:]], ["lo"])
@@ -713,11 +726,33 @@ def test_namespaces():
         sh("harpe-gov kill --all")
         for p in processes:
             p.communicate()
-        # Nobody keeps them: not the daemon, not a slot.
-        held = set()
-        for fd in pathlib.Path(f"/proc/{daemon_pid()}/fd").iterdir():
-            with contextlib.suppress(OSError):
-                if os.readlink(fd).startswith("net:"):
-                    held.add(os.stat(fd).st_ino)
-        expect(not held & found, held, found)
+        held = spaces_held(daemon_pid())
+        expect(not held & found, "nobody keeps them: not the daemon, not a slot", held, found)
         expect_equal(len(wait_slots(3)), 3)
+
+
+def test_follows_the_host():
+    """A slot's view has what is mounted on the host when a guest comes, and names nobody of the host
+    whose list of users was replaced meanwhile. What is mounted elsewhere is no matter."""
+    there = pathlib.Path("/usr/local/share/harpe-gov-test")
+    there.mkdir()
+    try:
+        with warm(1):
+            before = wait_slots(1)
+            sh(f"mount -t tmpfs harpe-gov-test {there}")
+            (there / "file").write_text("mounted\n")
+            wait_until(lambda: slots() and not ids(slots()) & ids(before), 20, "new slots")
+            expect_equal(run_in_slot("--", "cat", f"{there}/file").stdout, b"mounted\n")
+            before = wait_slots(1)
+            sh("cp -p /etc/passwd /etc/passwd.new && mv /etc/passwd.new /etc/passwd")
+            sh("mount -t tmpfs harpe-gov-test /mnt && umount /mnt")
+            r = run_in_slot("--", "cut", "-d:", "-f1", "/etc/passwd")
+            expect_equal(r.stdout.split(), [b"root", b"nobody", b"guest"])
+            expect(was_warm(before, r), "the slot from before", before, r)
+            before = wait_slots(1)
+            sh(f"umount {there}")
+            wait_until(lambda: slots() and not ids(slots()) & ids(before), 20, "new slots")
+            expect_equal(run_in_slot("--", "ls", there).stdout, b"")
+    finally:
+        subprocess.run(["umount", there], check=False, capture_output=True)
+        there.rmdir()
