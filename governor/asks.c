@@ -118,41 +118,6 @@ static void ask_release(struct run *r, const struct pair_ask *ask)
 	spare_need(r->d, 0); /* while the guest is busy */
 }
 
-/* ---- PAIR_END ---- */
-
-/* Strings of a record are as trustworthy as a process that talked to a peer. */
-static void take_report(struct run *r, const struct report *report)
-{
-	r->report = *report;
-	r->report.ended %= ENDED_COUNT;
-	r->report.profile[sizeof(r->report.profile) - 1] = '\0';
-	r->report.error[sizeof(r->report.error) - 1] = '\0';
-}
-
-static void ask_end(struct run *r, const struct pair_ask *ask)
-{
-	struct run *slot;
-
-	take_report(r, &ask->report);
-	/* A holder that died by itself did so because the whole scope was stopped. */
-	if (r->has_scope && !r->job && r->report.ended == ENDED_SIGNALED &&
-	    holder_is_dead(&r->holder))
-		r->report.ended = ENDED_KILLED;
-	slot = slots_take_back(r);
-	holder_kill(&r->holder);
-	r->state = RUN_ENDING;
-	if (r->job && r->silent)
-		run_end_early(r);
-	else if (!r->has_scope || slot || run_scope_is_gone(r))
-		run_finish(r);
-	else
-		run_set_timer(r, SCOPE_USEC);
-	if (slot)
-		slots_prepare(slot); /* nobody waits for that */
-	else
-		slots_need(r->d);
-}
-
 /* ---- all of them ---- */
 
 static const struct {

@@ -15,5 +15,9 @@ void asks_stop_waiting(struct run *r);
 
 /* Each answers with run_reply() or run_refuse(), some of them later. */
 void ask_start(struct run *r, const struct pair_ask *ask);
+void ask_end(struct run *r, const struct pair_ask *ask);
 void ask_next(struct run *r, const struct pair_ask *ask);
 void ask_kill(struct run *r, const struct pair_ask *ask);
+
+/* What was to be known before the answer to PAIR_END (run->question) does not come. */
+void ask_end_unanswered(struct run *r);

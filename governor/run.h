@@ -78,6 +78,7 @@ struct run {
 
 	/* from PAIR_END on */
 	struct report report;
+	sd_bus_slot *question; /* to systemd: is the scope being stopped? */
 	bool journaled, given_up;
 };
 

@@ -38,6 +38,7 @@ void run_free(struct run *r)
 	sd_event_source_disable_unref(r->io);
 	sd_event_source_disable_unref(r->child);
 	sd_event_source_disable_unref(r->timer);
+	sd_bus_slot_unref(r->question);
 	close_fd(&r->pair);
 	spaces_close(&r->spaces);
 	spare_lost(r);
@@ -256,6 +257,7 @@ void run_lose(struct run *r)
 		run_describe(r, &r->report);
 		cgroup_counters_at(r->path, &r->report);
 	}
+	r->question = sd_bus_slot_unref(r->question);
 	r->state = RUN_STUCK;
 	if (fd >= 0)
 		cgroup_kill_scope(fd);
@@ -378,6 +380,8 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	if (r->slot && r->state < RUN_ENDING) {
 		kill_supervisor(r);
 		run_lose(r);
+	} else if (r->question) {
+		ask_end_unanswered(r);
 	} else if (r->state == RUN_WAITING) {
 		asks_stop_waiting(r);
 	} else if (!r->has_scope || r->state < RUN_RUNNING) {

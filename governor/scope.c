@@ -417,6 +417,30 @@ void scope_stop(struct scopes *s, const char *name)
 				 "StopUnit", NULL, NULL, "ss", name, "replace");
 }
 
+int scope_ask_active(struct scopes *s, const char *name, sd_bus_message_handler_t handler,
+		     void *userdata, sd_bus_slot **ret)
+{
+	_cleanup_free_ char *path = NULL;
+	int r = connect_bus(s, NULL);
+
+	if (r == 0)
+		r = sd_bus_path_encode(MANAGER_PATH "/unit", name, &path);
+	if (r < 0)
+		return r;
+	return sd_bus_call_method_async(s->bus, ret, MANAGER_NAME, path,
+					"org.freedesktop.DBus.Properties", "Get", handler, userdata,
+					"ss", MANAGER_NAME ".Unit", "ActiveState");
+}
+
+bool scope_may_be_active(sd_bus_message *answer)
+{
+	const char *state;
+
+	if (sd_bus_message_is_method_error(answer, NULL))
+		return is_silence(sd_bus_message_get_error(answer));
+	return sd_bus_message_read(answer, "v", "s", &state) < 0 || strcmp(state, "active") == 0;
+}
+
 /* ---- looking ---- */
 
 int scope_path(const char *name, pid_t pid, char path[PATH_TEXT_MAX], struct error *e)

@@ -46,6 +46,14 @@ void scope_forget(struct scopes *s, const void *userdata);
 /* Asks systemd to stop the unit; nobody waits for it. */
 void scope_stop(struct scopes *s, const char *name);
 
+/* Asks systemd for ActiveState of the unit; @handler gets the answer, unless *ret is given up. A
+ * negative errno when it cannot be asked. */
+int scope_ask_active(struct scopes *s, const char *name, sd_bus_message_handler_t handler,
+		     void *userdata, sd_bus_slot **ret);
+
+/* Does that answer leave it open that the unit is active? No: systemd stops it, or did. */
+bool scope_may_be_active(sd_bus_message *answer);
+
 /* The cgroup directory of the scope @name that @pid is in, from /proc: systemd's word is not
  * enough, a dead process can be "attached" (the scope would then never end). -ESRCH when @pid is
  * not in it. */

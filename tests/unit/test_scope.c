@@ -93,6 +93,16 @@ static void answer(struct play *p, sd_bus_message *m, enum reply a)
 	}
 }
 
+/* The plan is the state itself, or one letter. */
+static int answer_active(struct play *p, sd_bus_message *m)
+{
+	if (strcmp(p->plan, "a") == 0)
+		return sd_bus_reply_method_errorf(m, SD_BUS_ERROR_UNKNOWN_OBJECT, "not loaded");
+	if (strcmp(p->plan, "l") == 0)
+		return sd_bus_reply_method_errorf(m, SD_BUS_ERROR_NO_REPLY, "it disconnected");
+	return sd_bus_reply_method_return(m, "v", "s", p->plan);
+}
+
 static int on_call(sd_bus_message *m, void *userdata, sd_bus_error *unused)
 {
 	struct play *p = userdata;
@@ -103,6 +113,9 @@ static int on_call(sd_bus_message *m, void *userdata, sd_bus_error *unused)
 		return sd_bus_reply_method_return(m, "s", ":1.1") < 0 ? -EIO : 1;
 	if (sd_bus_message_is_method_call(m, SYSTEM, NULL))
 		return sd_bus_reply_method_return(m, NULL) < 0 ? -EIO : 1;
+	if (sd_bus_message_is_method_call(m, "org.freedesktop.DBus.Properties", "Get") &&
+	    strcmp(sd_bus_message_get_path(m), MANAGER_PATH "/unit/x_2escope") == 0)
+		return answer_active(p, m);
 	if (!start && !sd_bus_message_is_method_call(m, MANAGER_INTERFACE, "GetUnit"))
 		return 0;
 	assert_true(strlen(p->asked) + 1 < sizeof(p->asked));
@@ -255,11 +268,48 @@ static void forgets(void **state)
 	play_end(&p, s);
 }
 
+static int on_active(sd_bus_message *m, void *userdata, sd_bus_error *unused)
+{
+	struct play *p = userdata;
+
+	(void)unused;
+	p->result = scope_may_be_active(m);
+	p->n_results++;
+	return 0;
+}
+
+static void knows_what_is_stopped(void **state)
+{
+	static const struct {
+		const char *plan;
+		bool active;
+	} cases[] = {
+		{ "active", true },    { "deactivating", false },
+		{ "inactive", false }, { "failed", false },
+		{ "a", false },	       { "l", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		sd_bus_slot *question = NULL;
+		struct scopes *s = NULL;
+		struct play p;
+
+		play_begin(&p, &s, cases[i].plan);
+		assert_true(scope_ask_active(s, "x.scope", on_active, &p, &question) >= 0);
+		wait_result(&p);
+		assert_int_equal(p.result, cases[i].active);
+		sd_bus_slot_unref(question);
+		play_end(&p, s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(starts_what_can_be_started),
 		cmocka_unit_test(forgets),
+		cmocka_unit_test(knows_what_is_stopped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

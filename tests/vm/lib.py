@@ -26,6 +26,8 @@ DROP_IN = pathlib.Path("/etc/harpe-gov/harpe-gov.conf.d/50-test.conf")
 WARM_DROP_IN = DROP_IN.with_name("40-warm.conf")
 
 warm_slots = 0  # that there are besides guests, see warm()
+warm_kind = None  # how many, and whether they come back
+in_warm = False
 
 
 if not GUESTS.exists():
@@ -300,6 +302,8 @@ def wait_ready():
 @contextlib.contextmanager
 def configured(text, verb="reload"):
     """The drop-in is in force inside."""
+    if not in_warm:
+        cool()
     DROP_IN.parent.mkdir(exist_ok=True)
     DROP_IN.write_text(text)
     try:
@@ -312,26 +316,55 @@ def configured(text, verb="reload"):
         wait_ready()
 
 
-@contextlib.contextmanager
-def warm(n, recycle=False):
-    """N warm slots are there inside, and when it is left none, and nothing of them. With RECYCLE
-    scopes come back."""
-    global warm_slots
-    before = warm_slots
+def cool():
+    """Takes away the slots that warm() left, and nothing of them stays."""
+    global warm_slots, warm_kind
+    if not warm_kind:
+        return
+    warm_slots, warm_kind = 0, None
+    WARM_DROP_IN.unlink()
+    subprocess.run(["systemctl", "reload", "harpe-gov.service"], check=False, capture_output=True)
+    wait_ready()
+    wait_until(lambda: not all_scopes(), 15, f"no slots {all_scopes()}")
+
+
+def heat(kind):
+    global warm_slots, warm_kind
+    n, recycle = kind
     WARM_DROP_IN.parent.mkdir(exist_ok=True)
     WARM_DROP_IN.write_text(f"[pool]\nwarm = {n}\n" + "recycle = yes\n" * recycle)
+    warm_kind = kind
+    sh("systemctl reload harpe-gov.service")
+    wait_ready()
+    wait_slots(n)
+    warm_slots = n
+
+
+def there_soon(n):
     try:
-        sh("systemctl reload harpe-gov.service")
-        wait_ready()
-        wait_slots(n)
-        warm_slots = n
+        return wait_slots(n, 5)
+    except AssertionError:
+        return []
+
+
+@contextlib.contextmanager
+def warm(n, recycle=False):
+    """N warm slots are there inside; with RECYCLE scopes come back. They stay for the next test, when
+    that wants the same; for all others cool() takes them away."""
+    global in_warm
+    try:
+        if warm_kind != (n, recycle):
+            cool()
+            heat((n, recycle))
+        in_warm = True
         yield
+        if not there_soon(n):  # one was taken away, and only a run would bring it back
+            cool()
+    except Exception:
+        cool()
+        raise
     finally:
-        warm_slots = before
-        WARM_DROP_IN.unlink()
-        subprocess.run(["systemctl", "reload", "harpe-gov.service"], check=False, capture_output=True)
-        wait_ready()
-        wait_until(lambda: not all_scopes(), 15, f"no slots {all_scopes()}")
+        in_warm = False
 
 
 def recover():
@@ -343,3 +376,4 @@ def recover():
     subprocess.run(["systemctl", "restart", "harpe-gov.service"], check=False, capture_output=True)
     with contextlib.suppress(AssertionError):
         wait_ready()
+        cool()

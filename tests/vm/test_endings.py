@@ -90,7 +90,7 @@ def test_command_not_found():
 
 def test_operator_kills():
     """`harpe-gov kill` and `systemctl stop` are reported as such."""
-    for how in ("harpe-gov kill victim", "systemctl stop harpe-{id}.scope"):
+    for how in ("harpe-gov kill victim", *["systemctl stop harpe-{id}.scope"] * 3):
         with agent_directory() as d:
             p = start_run("--name", "victim", "--report", d + "/r.json", "--", "sleep", "60", cwd=d)
             row = wait_running("victim")

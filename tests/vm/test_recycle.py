@@ -21,6 +21,7 @@ from test_leftovers import LEFT, done
 from test_warm import (MIB, SPACES, UNTIL_TOLD, assert_ends_well, eight_at_once, held_by_daemon, holder_of,
                        ids, read, scope, spaces)
 
+SLOTS_MAY_STAY = True
 EAT = ("python3", "-c", "a = bytearray(b'x') * (100 << 20)")
 LEDGER = pathlib.Path("/run/harpe-gov/runs")
 

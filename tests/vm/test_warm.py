@@ -16,6 +16,7 @@ from lib import (POOL, SLICE, Result, agent_directory, all_scopes, as_agent, con
 from test_audit import assert_healthy, audit, of
 from test_cases_memory import slice_allows
 
+SLOTS_MAY_STAY = True
 MIB = 1 << 20
 UNTIL_TOLD = ("sh", "-c", "id -u; cat")  # by the end of its standard input
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The tests of other modules that matter most, once more with warm slots: those that are short. The
-first of them makes the slots, which stay until the end."""
-import atexit
-import contextlib
+"""The tests of other modules that matter most, once more with warm slots: those that are short."""
 import functools
 import importlib
 
@@ -24,25 +21,15 @@ AGAIN = {
              "pseudo_terminals", "read_only", "tmp_size", "users"),
 }
 
-slots = contextlib.ExitStack()
-atexit.register(slots.close)
+SLOTS_MAY_STAY = True
 
 
 def again(test):
     @functools.wraps(test)
     def inside():
-        if not lib.warm_slots:
-            slots.enter_context(lib.warm(2))
-        try:
-            lib.wait_slots(2)
+        with lib.warm(2):
             test()
             lib.assert_nothing_left()
-        except lib.Skip:
-            raise
-        except Exception:
-            with contextlib.suppress(AssertionError):  # a guest may be left: the daemon is restarted
-                slots.close()
-            raise
     return inside
 
 
