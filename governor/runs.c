@@ -203,17 +203,18 @@ void run_finish(struct run *r)
 	struct daemon *d = r->d;
 	bool told = r->state == RUN_STUCK;
 
-	if (r->has_scope) {
+	if (r->has_scope)
 		count_drops(r, &r->report.drops_uid, &r->report.drops_slice);
+	if (!told)
+		reply_end(r); /* the caller need not wait for the rest */
+	r->state = RUN_OVER;
+	if (r->has_scope) {
 		journal_once(r);
 		holder_stop(&r->holder);
 		if (r->uid)
 			daemon_quarantine(d, r->uid);
 		r->has_scope = false;
 	}
-	r->state = RUN_OVER;
-	if (!told)
-		reply_end(r);
 	if (r->supervisor == 0)
 		run_free(r);
 	else
