@@ -35,7 +35,6 @@ static void ask_hello(struct run *r, const struct pair_ask *ask)
 	error_set(&e, -EDQUOT,
 		  "uid %u has %u connection%s already, the most that max-connections allows",
 		  r->caller.uid, a->max_connections, PLURAL(a->max_connections));
-	r->refused = true;
 	run_refuse(r, PAIR_HELLO, &e);
 }
 
@@ -131,8 +130,6 @@ static const struct {
 
 int asks_serve(struct run *r, const struct pair_ask *ask)
 {
-	if (r->refused) /* it did not wait for that */
-		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
 		if (verbs[i].verb == ask->verb) {
 			verbs[i].serve(r, ask);

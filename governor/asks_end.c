@@ -15,10 +15,9 @@ static void take_report(struct run *r, const struct report *report)
 	r->report.error[sizeof(r->report.error) - 1] = '\0';
 }
 
-static void end(struct run *r)
+/* With the slot that its scope becomes, or NULL. */
+static void end(struct run *r, struct run *slot)
 {
-	struct run *slot = slots_take_back(r);
-
 	holder_kill(&r->holder);
 	r->state = RUN_ENDING;
 	if (r->job && r->silent)
@@ -38,7 +37,7 @@ static void end_as_stopped(struct run *r, bool is_stopped)
 {
 	if (is_stopped || holder_is_dead(&r->holder))
 		r->report.ended = ENDED_KILLED;
-	end(r);
+	end(r, is_stopped ? NULL : slots_take_back(r));
 }
 
 void ask_end_unanswered(struct run *r)
@@ -71,7 +70,7 @@ void ask_end(struct run *r, const struct pair_ask *ask)
 		return;
 	take_report(r, &ask->report);
 	if (!was_killed(r))
-		end(r);
+		end(r, slots_take_back(r));
 	else if (!holder_is_dead(&r->holder) &&
 		 scope_ask_active(r->d->scopes, r->scope, on_active, r, &r->question) >= 0)
 		run_set_timer(r, REQUEST_USEC);

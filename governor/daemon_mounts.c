@@ -36,9 +36,18 @@ static int on_mounts(sd_event_source *source, int fd, uint32_t revents, void *us
 
 int daemon_watch_mounts(struct daemon *d)
 {
+	sd_event_source *source = NULL;
+	int r;
+
 	d->mountinfo = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	d->mounts_seen = look(d);
-	return d->mountinfo < 0
-		       ? -errno
-		       : sd_event_add_io(d->event, NULL, d->mountinfo, EPOLLPRI, on_mounts, d);
+	if (d->mountinfo < 0)
+		return -errno;
+	r = sd_event_add_io(d->event, &source, d->mountinfo, EPOLLPRI, on_mounts, d);
+	if (r >= 0) /* others can mount as often as they like */
+		r = sd_event_source_set_ratelimit(source, USEC_PER_SEC, 1);
+	if (r >= 0)
+		r = sd_event_source_set_floating(source, true);
+	sd_event_source_unref(source);
+	return r;
 }

@@ -31,9 +31,8 @@ static pid_t clone_into(int cgroup_fd, uint64_t new_spaces, int *ret_pidfd)
 /* Those that were not made before. */
 static uint64_t new_spaces(const struct guest *g)
 {
-	if (g->grant.was_warm)
-		return 0;
-	return CLONE_NEWIPC | (g->grant.own_network ? CLONE_NEWNET : 0);
+	return (g->spaces.ipc < 0 ? CLONE_NEWIPC : 0) |
+	       (g->grant.own_network && g->spaces.net < 0 ? CLONE_NEWNET : 0);
 }
 
 static void close_all(int *fds, size_t n)

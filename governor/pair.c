@@ -2,7 +2,6 @@
 #include "governor/pair.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -57,12 +56,6 @@ int pair_receive_with(int fd, void *record, size_t size, struct spaces *ret_with
 	return r;
 }
 
-static bool answers(const struct pair_reply *reply, enum pair_verb verb)
-{
-	return reply->to == verb || reply->verb == PAIR_STOP ||
-	       (reply->to == PAIR_HELLO && reply->verb == PAIR_REFUSED);
-}
-
 /* Those that come with a late answer, or with none that was asked for, are closed. */
 int pair_answer(int fd, enum pair_verb verb, struct pair_reply *reply, struct spaces *ret_with,
 		struct error *e)
@@ -73,7 +66,7 @@ int pair_answer(int fd, enum pair_verb verb, struct pair_reply *reply, struct sp
 	do {
 		spaces_close(&with);
 		r = pair_receive_with(fd, reply, sizeof(*reply), &with);
-	} while (r == 0 && !answers(reply, verb));
+	} while (r == 0 && reply->verb != PAIR_STOP && reply->to != verb);
 	if (r < 0)
 		return error_errno(e, -ECONNRESET, "the daemon is gone");
 	if (reply->verb == PAIR_STOP)

@@ -120,7 +120,7 @@ int pair_receive_with(int fd, void *record, size_t size, struct spaces *ret_with
 /* Waits for the reply to an ask of @verb; late replies to others are skipped. -ECANCELED when
  * PAIR_STOP came instead (reply->stop), -ECONNRESET when the daemon is gone, -EACCES when it
  * refused; the sentence says which. *ret_with, on success alone, as for pair_receive_with(); NULL
- * where none are expected. A refusal of PAIR_HELLO answers every ask behind it. */
+ * where none are expected. */
 int pair_answer(int fd, enum pair_verb verb, struct pair_reply *reply, struct spaces *ret_with,
 		struct error *e);
 

@@ -63,10 +63,9 @@ struct run {
 	uint32_t epoch;	      /* daemon->slot_epoch then */
 	bool job;	      /* systemd has not answered yet */
 	bool silent;	      /* nor will it soon */
-	bool late;    /* the supervisor was told that its time is over: a second one is left; of a
-			 slot: it is nobody's any more and goes */
-	bool killed;  /* the supervisor is, by us: what it had still to say does not count */
-	bool refused; /* its caller may have no connection: nor does this */
+	bool late;   /* the supervisor was told that its time is over: a second one is left; of a
+			slot: it is nobody's any more and goes */
+	bool killed; /* the supervisor is, by us: what it had still to say does not count */
 
 	/* from PAIR_RELEASE on */
 	pid_t main_pid;

@@ -250,6 +250,24 @@ void runs_scope_gone(struct daemon *d, const char *name)
 	}
 }
 
+static int on_closed(sd_event_source *source, const siginfo_t *info, void *userdata)
+{
+	(void)info;
+	(void)userdata;
+	sd_event_source_disable_unref(source);
+	return 0;
+}
+
+/* Of a slot that nobody took. */
+static void close_spaces(struct run *r)
+{
+	pid_t pid = spaces_close_aside(&r->spaces);
+	sd_event_source *source = NULL;
+
+	if (pid > 0)
+		sd_event_add_child(r->d->event, &source, pid, WEXITED, on_closed, NULL);
+}
+
 void run_lose(struct run *r)
 {
 	_cleanup_close_ int fd = open(r->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -259,6 +277,7 @@ void run_lose(struct run *r)
 		cgroup_counters_at(r->path, &r->report);
 	}
 	r->question = sd_bus_slot_unref(r->question);
+	close_spaces(r);
 	r->state = RUN_STUCK;
 	if (fd >= 0)
 		cgroup_kill_scope(fd);

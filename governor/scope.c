@@ -223,14 +223,19 @@ static bool is_answer(struct job *j, sd_bus_message *m)
 	return false;
 }
 
-static int call_systemd(struct job *j, sd_bus_message *m, sd_bus_message_handler_t handler)
+/* Without an owner the name is that of a systemd which is executed anew: not to be activated. */
+static int send_call(struct scopes *s, sd_bus_message *m, sd_bus_slot **ret,
+		     sd_bus_message_handler_t handler, void *userdata)
 {
-	/* Without an owner the name is that of a systemd which is executed anew: not to be
-	 * activated. */
 	int r = sd_bus_message_set_auto_start(m, false);
 
-	if (r >= 0)
-		r = sd_bus_call_async(j->scopes->bus, &j->call, m, handler, j, CALL_USEC);
+	return r < 0 ? r : sd_bus_call_async(s->bus, ret, m, handler, userdata, CALL_USEC);
+}
+
+static int call_systemd(struct job *j, sd_bus_message *m, sd_bus_message_handler_t handler)
+{
+	int r = send_call(j->scopes, m, &j->call, handler, j);
+
 	sd_bus_message_unref(m);
 	return r;
 }
@@ -421,15 +426,20 @@ int scope_ask_active(struct scopes *s, const char *name, sd_bus_message_handler_
 		     void *userdata, sd_bus_slot **ret)
 {
 	_cleanup_free_ char *path = NULL;
+	sd_bus_message *m = NULL;
 	int r = connect_bus(s, NULL);
 
-	if (r == 0)
+	if (r >= 0)
 		r = sd_bus_path_encode(MANAGER_PATH "/unit", name, &path);
-	if (r < 0)
-		return r;
-	return sd_bus_call_method_async(s->bus, ret, MANAGER_NAME, path,
-					"org.freedesktop.DBus.Properties", "Get", handler, userdata,
-					"ss", MANAGER_NAME ".Unit", "ActiveState");
+	if (r >= 0)
+		r = sd_bus_message_new_method_call(s->bus, &m, MANAGER_NAME, path,
+						   "org.freedesktop.DBus.Properties", "Get");
+	if (r >= 0)
+		r = sd_bus_message_append(m, "ss", MANAGER_NAME ".Unit", "ActiveState");
+	if (r >= 0)
+		r = send_call(s, m, ret, handler, userdata);
+	sd_bus_message_unref(m);
+	return r;
 }
 
 bool scope_may_be_active(sd_bus_message *answer)
@@ -437,7 +447,8 @@ bool scope_may_be_active(sd_bus_message *answer)
 	const char *state;
 
 	if (sd_bus_message_is_method_error(answer, NULL))
-		return is_silence(sd_bus_message_get_error(answer));
+		return !sd_bus_message_is_method_error(answer, SD_BUS_ERROR_UNKNOWN_OBJECT) &&
+		       !sd_bus_message_is_method_error(answer, MANAGER_NAME ".NoSuchUnit");
 	return sd_bus_message_read(answer, "v", "s", &state) < 0 || strcmp(state, "active") == 0;
 }
 

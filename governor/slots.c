@@ -93,7 +93,7 @@ static int on_warm(sd_event_source *source, int fd, uint32_t revents, void *user
 		return 0; /* it ended: that is seen by itself */
 	if (ask.error.text[0])
 		journal_error("no warm slot: %s", ask.error.text);
-	if (ask.error.text[0] || r->late)
+	if (r->spaces.mounts < 0 || r->late)
 		return 0;
 	r->state = RUN_WARM;
 	run_set_timer(r, rest_of_life(r));

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "governor/descriptors.h"
 #include "governor/network.h"
 
 static int open_own(int proc, const char *name, int *ret, struct error *e)
@@ -72,6 +73,36 @@ void spaces_close(struct spaces *s)
 	close_fd(&s->mounts);
 	close_fd(&s->net);
 	*s = SPACES_NULL;
+}
+
+/* Ends, and so closes @mounts, when nobody has the other end of @gate any more. */
+static void wait_and_close(int mounts, int gate) __attribute__((noreturn));
+static void wait_and_close(int mounts, int gate)
+{
+	int *const list[] = { &mounts, &gate };
+	char byte;
+
+	keep_descriptors(list, ARRAY_SIZE(list), 0); /* nothing else is to wait */
+	while (read(gate, &byte, 1) < 0 && errno == EINTR)
+		;
+	_exit(0);
+}
+
+pid_t spaces_close_aside(struct spaces *s)
+{
+	_cleanup_close_ int wait = -1, gate = -1;
+	int ends[2];
+	pid_t pid = 0;
+
+	if (s->mounts >= 0 && pipe2(ends, O_CLOEXEC) == 0) {
+		wait = ends[0];
+		gate = ends[1];
+		pid = fork();
+		if (pid == 0)
+			wait_and_close(s->mounts, wait);
+	}
+	spaces_close(s);
+	return pid < 0 ? 0 : pid;
 }
 
 size_t spaces_list(const struct spaces *s, int fds[SPACES_MAX])

@@ -33,6 +33,11 @@ int spaces_verify(pid_t pid, struct error *e);
 
 void spaces_close(struct spaces *s);
 
+/* The same, for who must not wait: with the last reference to a namespace for mounts goes what it
+ * has mounted, and the host's own mounts may be gone already. A process does that, which ends
+ * soon; returns its id for the caller to reap, 0 when there is none. */
+pid_t spaces_close_aside(struct spaces *s);
+
 /* For a message: those that there are, in the order of the struct. Returns how many. */
 size_t spaces_list(const struct spaces *s, int fds[SPACES_MAX]);
 

@@ -256,18 +256,17 @@ static void accept_client(void)
 	close(LISTENER_FD);
 }
 
-/* Tells the daemon who calls. It may have too many of them already: that is the answer to what is
- * asked next. */
+/* Tells the daemon who calls; it may have too many of them already. */
 static int say_hello(struct call *c, struct error *e)
 {
 	struct pair_ask ask = { .verb = PAIR_HELLO };
+	struct pair_reply reply;
 	int r = caller_of(CLIENT_FD, &ask.caller);
 
 	if (r < 0)
 		return error_errno(e, r, "the caller cannot be identified");
 	c->caller = ask.caller;
-	r = pair_send(DAEMON_FD, &ask, sizeof(ask));
-	return r < 0 ? error_errno(e, -ECONNRESET, "the daemon is gone") : 0;
+	return ask_daemon(&ask, &reply, e);
 }
 
 void supervisor_main(int listener, int daemon, const struct guest_means *means)

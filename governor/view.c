@@ -120,7 +120,6 @@ int view_build(const struct view_plan *plan, struct error *e)
 	struct host host;
 	int r = pick_up_host(plan, &host, e);
 
-	umask(022);
 	if (r == 0)
 		r = enter_root(plan, e);
 	if (r == 0)

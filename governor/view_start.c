@@ -109,6 +109,7 @@ int view_start_make(const struct view_start *start, struct error *e)
 	int trees[VIEW_BASE_MAX];
 	int r = view_pick_up_places(b, 0, b->n_built_in, trees, e);
 
+	umask(022);
 	if (r == 0)
 		r = make_root(start->ground, e);
 	if (r == 0)
@@ -122,6 +123,7 @@ int view_start_make(const struct view_start *start, struct error *e)
 
 int view_start_enter(int made, uint64_t tmp_bytes, const struct view_start *start, struct error *e)
 {
+	umask(022);
 	if (setns(made, CLONE_NEWNS) < 0)
 		return error_errno(e, -errno, "the mount namespace cannot be entered");
 	return tmp_bytes == start->tmp_bytes

@@ -18,7 +18,7 @@ struct view_start {
 };
 
 /* From the daemon's mount namespace into a new one that has it, with root and working directory
- * "/". The root can still be written to. */
+ * "/" and umask 022. The root can still be written to. */
 int view_start_make(const struct view_start *start, struct error *e);
 
 /* The same, into one that was made before, for @tmp_bytes: a descriptor of that. */

@@ -930,6 +930,22 @@ static void enters_namespaces_that_were_made_before(void **state)
 	assert_int_equal(open_fds(), before);
 }
 
+/* By a process that has nothing else, and is gone soon. */
+static void closes_them_aside(void **state)
+{
+	int before = open_fds(), status = -1;
+	struct spaces s = prepare_spaces(), none = SPACES_NULL;
+	pid_t pid = spaces_close_aside(&s);
+
+	(void)state;
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(s.ipc == -1 && s.mounts == -1 && s.net == -1);
+	assert_int_equal(open_fds(), before);
+	assert_int_equal(spaces_close_aside(&none), 0);
+}
+
 /* Whoever could not enter stays in the host's: it is an error, and seen when it is looked at. */
 static void enters_nothing_else(void **state)
 {
@@ -970,6 +986,7 @@ int main(void)
 		cmocka_unit_test(builds_a_view_of_its_own),
 		cmocka_unit_test(sees_who_has_no_view),
 		cmocka_unit_test(enters_namespaces_that_were_made_before),
+		cmocka_unit_test(closes_them_aside),
 		cmocka_unit_test(enters_nothing_else),
 	};
 

@@ -101,21 +101,21 @@ static void assert_refused(struct house *h, const char *part)
 	assert_false(h->run.has_scope);
 }
 
-/* The supervisor asks for more before it has the answer to its first word. */
-static void serves_nothing_behind_a_refused_hello(void **state)
+/* Somebody killed the guest, and systemd does not say whether it was itself. */
+static void ends_what_systemd_says_nothing_of(void **state)
 {
 	struct house *h = *state;
-	struct pair_ask ask = { .verb = PAIR_HELLO, .caller.uid = ALICE };
 	struct pair_reply reply;
 
-	h->config.access[0].max_connections = 1;
-	assert_int_equal(asks_serve(&h->run, &ask), 0);
+	h->run.state = RUN_RUNNING;
+	h->run.supervisor = getpid();
+	h->run.has_scope = h->run.journaled = true;
+	h->run.report.ended = ENDED_SIGNALED;
+	ask_end_unanswered(&h->run);
 	assert_int_equal(recv(h->supervisor, &reply, sizeof(reply), MSG_DONTWAIT), sizeof(reply));
-	assert_true(reply.verb == PAIR_REFUSED && reply.to == PAIR_HELLO);
-	ask = (struct pair_ask){ .verb = PAIR_KILL };
-	assert_int_equal(asks_serve(&h->run, &ask), 0);
-	assert_int_equal(recv(h->supervisor, &reply, sizeof(reply), MSG_DONTWAIT), -1);
-	assert_int_equal(errno, EAGAIN);
+	assert_true(reply.verb == PAIR_OK && reply.to == PAIR_END);
+	assert_int_equal(reply.end.ended, ENDED_SIGNALED);
+	assert_true(h->run.state == RUN_OVER && !h->run.has_scope);
 }
 
 static void free_the_place(struct house *h)
@@ -220,7 +220,7 @@ static void leaves_no_process_that_it_cannot_watch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(serves_nothing_behind_a_refused_hello, set_up,
+		cmocka_unit_test_setup_teardown(ends_what_systemd_says_nothing_of, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(refuses_a_profile_forbidden_meanwhile, set_up,
 						tear_down),

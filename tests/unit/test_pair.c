@@ -192,7 +192,7 @@ static void survives_an_unknown_reason(void **state)
 /* An answer that comes after its asker gave up must not be taken for the next one's. */
 static void skips_late_answers(void **state)
 {
-	static const uint32_t late[] = { PAIR_START, PAIR_HELLO, PAIR_KILL, 4711 };
+	static const uint32_t late[] = { PAIR_HELLO, PAIR_START, PAIR_KILL, 4711 };
 	struct pair_reply answer = { .verb = PAIR_OK, .to = PAIR_NEXT, .count = 7 }, reply;
 	struct error e = ERROR_NULL;
 	int *pair = *state;
@@ -376,20 +376,6 @@ static void answers_with_namespaces(void **state)
 	assert_int_equal(open_fds(), before - 1);
 }
 
-/* The supervisor does not wait for the answer to it. */
-static void takes_a_refused_hello_for_the_answer(void **state)
-{
-	int *pair = *state;
-	struct pair_reply reply;
-	struct error e = ERROR_NULL;
-
-	answer_with(pair, PAIR_OK, PAIR_HELLO, -1);
-	answer_with(pair, PAIR_OK, PAIR_KILL, -1);
-	assert_int_equal(pair_answer(pair[0], PAIR_KILL, &reply, NULL, &e), 0);
-	answer_with(pair, PAIR_REFUSED, PAIR_HELLO, -1);
-	assert_int_equal(pair_answer(pair[0], PAIR_KILL, &reply, NULL, &e), -EACCES);
-}
-
 #define pair_test(f) cmocka_unit_test_setup_teardown(f, make_pair, close_pair)
 
 int main(void)
@@ -412,7 +398,6 @@ int main(void)
 		pair_test(hands_namespaces_over),
 		pair_test(closes_what_nobody_expects),
 		pair_test(answers_with_namespaces),
-		pair_test(takes_a_refused_hello_for_the_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -361,7 +361,8 @@ def warm(n, recycle=False):
         if not there_soon(n):  # one was taken away, and only a run would bring it back
             cool()
     except Exception:
-        cool()
+        with contextlib.suppress(AssertionError):  # what failed is more interesting
+            cool()
         raise
     finally:
         in_warm = False
