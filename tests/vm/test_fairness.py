@@ -4,8 +4,8 @@ import pathlib
 import subprocess
 import time
 
-from lib import (DROP_IN, Result, as_agent, configured, expect, expect_equal, ps, run, scopes, sh,
-                 start_run, wait_running, wait_until)
+from lib import (DROP_IN, Result, as_agent, configured, expect, expect_equal, ps, root_ps, run, scopes,
+                 sh, start_run, wait_running, wait_until)
 
 
 def sleepers(n, *options, seconds=600):
@@ -45,6 +45,19 @@ def test_pool_memory():
         end(taken)
         r = run("--memory", "300M", "--wait", "60s", "--", "true")
         expect_equal(r.status, 125, "would wait for ever", r)
+
+
+def test_connections():
+    """One connection too many: refused at once, and the sentence says by what."""
+    with configured("[access]\nmax-connections = 1\n"):
+        taken = sleepers(1)
+        wait_until(lambda: any(g["state"] == "running" for g in root_ps()), 30, "it runs")
+        begin = time.monotonic()
+        r = run("--", "true")
+        expect_equal(r.status, 125, r)
+        expect(b"1 connection already, the most that max-connections allows" in r.stderr, r)
+        expect(time.monotonic() - begin < 5, "not by a timeout")
+        end(taken)
 
 
 def test_pool_exhausted():
