@@ -127,6 +127,14 @@ static void look_later(struct daemon *d, uint64_t usec)
 	sd_event_source_set_enabled(d->quarantine, SD_EVENT_ONESHOT);
 }
 
+/* Not put off by what comes back meanwhile. */
+static uint64_t until_all(const struct daemon *d)
+{
+	uint64_t passed = clock_usec(CLOCK_MONOTONIC) - d->looked_usec;
+
+	return passed < DIRTY_USEC ? DIRTY_USEC - passed : 0;
+}
+
 static void verify_all(struct daemon *d)
 {
 	struct error e = ERROR_NULL;
@@ -146,8 +154,7 @@ static int on_quarantine(sd_event_source *source, uint64_t usec, void *userdata)
 	(void)source;
 	(void)usec;
 	daemon_verify_uids(d);
-	if (identity_n_quarantined(d->pool) > 0 &&
-	    clock_usec(CLOCK_MONOTONIC) - d->looked_usec >= DIRTY_USEC)
+	if (identity_n_quarantined(d->pool) > 0 && until_all(d) == 0)
 		verify_all(d);
 	asks_admit_waiting(d);
 	return 0;
@@ -169,7 +176,7 @@ void daemon_verify_uids(struct daemon *d)
 	d->unverified = false;
 	identity_verify_returned(d->pool, uid_held);
 	if (identity_n_quarantined(d->pool) > 0)
-		look_later(d, DIRTY_USEC);
+		look_later(d, until_all(d));
 }
 
 /* ---- the ruleset ---- */
