@@ -12,7 +12,6 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include "common/clock.h"
 #include "common/fd.h"
 #include "common/state.h"
 #include "common/text.h"
@@ -30,12 +29,10 @@
 #include "governor/sweep.h"
 #include "governor/view_ground.h"
 
-#define STOP_USEC	(8 * USEC_PER_SEC) /* below the unit's TimeoutStopSec= */
-#define FDSTORE_NAME	"firewall"
-#define LISTEN_FD_NAME	"clients"
-#define LOOK_USEC	(USEC_PER_SEC / 10) /* after a change of the ruleset */
-#define DIRTY_USEC	(10 * USEC_PER_SEC) /* until a uid that was not clean is looked at again */
-#define QUARANTINE_USEC (USEC_PER_SEC / 5)  /* one look for all uids of that time */
+#define STOP_USEC      (8 * USEC_PER_SEC) /* below the unit's TimeoutStopSec= */
+#define FDSTORE_NAME   "firewall"
+#define LISTEN_FD_NAME "clients"
+#define LOOK_USEC      (USEC_PER_SEC / 10) /* after a change of the ruleset */
 
 /* ---- what the service manager passes ---- */
 
@@ -112,71 +109,6 @@ static int set_up_firewall(struct daemon *d, int passed_fd, struct error *e)
 	if (r == 0 && passed_fd < 0)
 		r = store_firewall(d, e);
 	return r;
-}
-
-/* ---- the pool ---- */
-
-static void uid_held(uint32_t uid, const char *why)
-{
-	journal_error("uid %u of the pool is not used: %s", uid, why);
-}
-
-static void look_later(struct daemon *d, uint64_t usec)
-{
-	sd_event_source_set_time_relative(d->quarantine, usec);
-	sd_event_source_set_enabled(d->quarantine, SD_EVENT_ONESHOT);
-}
-
-/* Not put off by what comes back meanwhile. */
-static uint64_t until_all(const struct daemon *d)
-{
-	uint64_t passed = clock_usec(CLOCK_MONOTONIC) - d->looked_usec;
-
-	return passed < DIRTY_USEC ? DIRTY_USEC - passed : 0;
-}
-
-static void verify_all(struct daemon *d)
-{
-	struct error e = ERROR_NULL;
-
-	d->looked_usec = clock_usec(CLOCK_MONOTONIC);
-	if (identity_verify(d->pool, uid_held, &e) < 0)
-		journal_error("the quarantine cannot be looked at: %s", e.text);
-	if (identity_n_quarantined(d->pool) > 0)
-		look_later(d, DIRTY_USEC);
-}
-
-/* What came back; and now and then, however much does, all that was not clean. */
-static int on_quarantine(sd_event_source *source, uint64_t usec, void *userdata)
-{
-	struct daemon *d = userdata;
-
-	(void)source;
-	(void)usec;
-	daemon_verify_uids(d);
-	if (identity_n_quarantined(d->pool) > 0 && until_all(d) == 0)
-		verify_all(d);
-	asks_admit_waiting(d);
-	return 0;
-}
-
-void daemon_quarantine(struct daemon *d, uint32_t uid)
-{
-	identity_return(d->pool, uid);
-	if (d->unverified)
-		return;
-	d->unverified = true;
-	look_later(d, QUARANTINE_USEC);
-}
-
-void daemon_verify_uids(struct daemon *d)
-{
-	if (!d->unverified)
-		return;
-	d->unverified = false;
-	identity_verify_returned(d->pool, uid_held);
-	if (identity_n_quarantined(d->pool) > 0)
-		look_later(d, until_all(d));
 }
 
 /* ---- the ruleset ---- */
@@ -347,8 +279,7 @@ static int add_sources(struct daemon *d, int listener, struct error *e)
 	if (r >= 0)
 		r = sd_event_add_signal(d->event, NULL, SIGHUP, on_reload, d);
 	if (r >= 0)
-		r = sd_event_add_time_relative(d->event, &d->quarantine, CLOCK_MONOTONIC, 0, 0,
-					       on_quarantine, d);
+		r = daemon_add_pool_source(d);
 	if (r >= 0)
 		r = slots_add_source(d);
 	if (r >= 0)
@@ -375,15 +306,6 @@ static int block_signals(void)
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGPIPE); /* EPIPE says it */
 	return sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -errno : 0;
-}
-
-static int make_pool(struct daemon *d, struct error *e)
-{
-	int r = identity_pool_new(d->config->first_uid, d->config->uid_count, &d->pool);
-
-	if (r < 0)
-		return error_errno(e, r, "the pool of uids");
-	return identity_verify(d->pool, uid_held, e);
 }
 
 static int sweep(const struct daemon *d, struct error *e)
@@ -414,7 +336,7 @@ static int set_up(struct daemon *d, const struct passed *passed, struct error *e
 	if (r == 0)
 		r = sweep(d, e);
 	if (r == 0)
-		r = make_pool(d, e);
+		r = daemon_make_pool(d, e);
 	if (r == 0)
 		r = compile_filters(d, d->config, e);
 	if (r == 0)
@@ -451,8 +373,6 @@ static int loop(struct daemon *d, struct error *e)
 		return r;
 	sd_notify(0, "READY=1");
 	slots_need(d);
-	if (identity_n_quarantined(d->pool) > 0)
-		look_later(d, DIRTY_USEC);
 	journal_info("ready: uids %u to %u, filter of %u instructions", d->config->first_uid,
 		     d->config->first_uid + d->config->uid_count - 1, d->filters[0].len);
 	r = sd_event_loop(d->event);

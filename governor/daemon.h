@@ -121,6 +121,12 @@ void daemon_ruleset_changed(struct daemon *d);
  * lost with it. A daemon that serves has loaded it already, and owns it. */
 int daemon_load_firewall_once(struct error *e);
 
+/* Makes the pool; uids that something on the host has are in quarantine. */
+int daemon_make_pool(struct daemon *d, struct error *e);
+
+/* The timer behind the following: a negative errno when there is none. */
+int daemon_add_pool_source(struct daemon *d);
+
 /* Takes a uid back; it is free again when it was found clean, a moment later. */
 void daemon_quarantine(struct daemon *d, uint32_t uid);
 
