@@ -57,7 +57,7 @@ def test_connections():
         expect_equal(r.status, 125, r)
         expect(b"1 connection already, the most that max-connections allows" in r.stderr, r)
         expect(time.monotonic() - begin < 5, "not by a timeout")
-        end(taken)
+    end(taken)
 
 
 def test_pool_exhausted():
