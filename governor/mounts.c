@@ -101,10 +101,7 @@ static bool is_shown(const char *line, const struct view_base *base)
 	int at = find_mount_point(line, &parent);
 
 	snprintf(path, sizeof(path), "%.*s", (int)strcspn(line + at, " \n"), line + at);
-	for (size_t i = 0; i < base->n_built_in; i++)
-		if (!base->places[i].link[0] && view_path_below(path, base->places[i].path))
-			return true;
-	return false;
+	return view_base_has_built_in(base, path);
 }
 
 /* FNV-1a */

@@ -82,7 +82,8 @@ static void wait_and_close(int mounts, int gate)
 	int *const list[] = { &mounts, &gate };
 	char byte;
 
-	keep_descriptors(list, ARRAY_SIZE(list), 0); /* nothing else is to wait */
+	if (keep_descriptors(list, ARRAY_SIZE(list), 0) < 0) /* it would wait for itself */
+		_exit(1);
 	while (read(gate, &byte, 1) < 0 && errno == EINTR)
 		;
 	_exit(0);

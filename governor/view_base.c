@@ -95,10 +95,21 @@ int view_base_load(const struct view_paths *ro, const struct view_paths *hidden,
 	return 0;
 }
 
-bool view_base_has(const struct view_base *base, const char *path)
+/* Among the first @n places. */
+static bool has(const struct view_base *base, size_t n, const char *path)
 {
-	for (size_t i = 0; i < base->n_places; i++)
+	for (size_t i = 0; i < n; i++)
 		if (!base->places[i].link[0] && view_path_below(path, base->places[i].path))
 			return true;
 	return false;
+}
+
+bool view_base_has(const struct view_base *base, const char *path)
+{
+	return has(base, base->n_places, path);
+}
+
+bool view_base_has_built_in(const struct view_base *base, const char *path)
+{
+	return has(base, base->n_built_in, path);
 }

@@ -40,6 +40,9 @@ int view_base_load(const struct view_paths *ro, const struct view_paths *hidden,
 /* Is @path at or below one of the places that are bound? */
 bool view_base_has(const struct view_base *base, const char *path);
 
+/* The same of the built-in places alone. */
+bool view_base_has_built_in(const struct view_base *base, const char *path);
+
 /* The directory of the guest's own that @path would take the place of; NULL when there is none.
  * What is below /tmp and the like may be shown, nothing below /proc and /dev. */
 const char *view_own_place(const char *path);
