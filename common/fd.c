@@ -5,8 +5,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "common/units.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
 
 ssize_t read_file_at(int dirfd, const char *path, char *buf, size_t size)
 {
@@ -53,6 +58,17 @@ int write_file_at(int dirfd, const char *path, const char *text)
 	if (n < 0)
 		return -errno;
 	return (size_t)n == strlen(text) ? 0 : -EIO;
+}
+
+/* Kernels before 6.3 do not know MFD_NOEXEC_SEAL; later ones want it or warn. */
+int sealable_memfd(const char *name)
+{
+	unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = memfd_create(name, flags | MFD_NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create(name, flags);
+	return fd < 0 ? -errno : fd;
 }
 
 int write_whole(int fd, const void *data, size_t len)

@@ -67,6 +67,10 @@ int read_number_at(int dirfd, const char *path, uint64_t *ret);
 /* Writes @text with one write(2), as cgroupfs and procfs want it. */
 int write_file_at(int dirfd, const char *path, const char *text);
 
+/* A memfd that can be sealed (memfd_create(2)), which nobody can execute where the kernel knows
+ * that. Negative errno. */
+int sealable_memfd(const char *name);
+
 /* Writes all of @data, in as many write(2) as it takes; waits when @fd would block. */
 int write_whole(int fd, const void *data, size_t len);
 

@@ -13,10 +13,6 @@
 #include "common/fd.h"
 #include "common/text.h"
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
-
 _Static_assert(GUEST_RLIMITS == RLIM_NLIMITS, "the wire format carries every resource limit");
 _Static_assert(sizeof(rlim_t) == sizeof(uint64_t), "rlim_t is a wire format");
 
@@ -269,17 +265,6 @@ static char *copy_vector(char *to, char *const v[])
 	for (; *v; v++)
 		to = stpcpy(to, *v) + 1;
 	return to;
-}
-
-/* Kernels before 6.3 do not know MFD_NOEXEC_SEAL; later ones want it or warn. */
-static int sealable_memfd(const char *name)
-{
-	unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	int fd = memfd_create(name, flags | MFD_NOEXEC_SEAL);
-
-	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create(name, flags);
-	return fd < 0 ? -errno : fd;
 }
 
 static int sealed_memfd(const void *data, size_t len, struct error *e)

@@ -62,7 +62,7 @@ static int list_descriptors(struct child_plan *plan, int *list[FDS_MAX])
 static int arrange_descriptors(struct child_plan *plan, struct error *e)
 {
 	int *list[FDS_MAX], n = list_descriptors(plan, list);
-	int r = keep_descriptors(list, n, 0);
+	int r = keep_descriptors(list, n, 0, 0);
 
 	return r < 0 ? error_errno(e, r, "descriptors cannot be placed") : 0;
 }

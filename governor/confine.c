@@ -21,7 +21,7 @@
 
 #include "common/fd.h"
 
-static int drop_bounding_set(struct error *e)
+int confine_bound(struct error *e)
 {
 	for (int cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
 		if (prctl(PR_CAPBSET_DROP, cap) < 0)
@@ -32,10 +32,7 @@ static int drop_bounding_set(struct error *e)
 int confine_prepare(struct error *e)
 {
 	struct sigaction act = { .sa_handler = SIG_DFL };
-	int r = drop_bounding_set(e);
 
-	if (r < 0)
-		return r;
 	if (prctl(PR_SET_SECUREBITS, 0) < 0)
 		return error_errno(e, -errno,
 				   "securebits cannot be cleared; take SecureBits= away from "

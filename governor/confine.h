@@ -43,10 +43,15 @@ void confine_free(struct sock_fprog *program);
 /* ---- in the daemon ---- */
 
 /* Once, instead of per run, what all processes made from this one inherit and nobody else can
- * change meanwhile: an empty bounding set, so that none of them can ever gain a capability by
- * execve(2) (capabilities(7)), while this one keeps what it has; securebits 0; no signal ignored.
- * SIGPIPE must be blocked by who does not want to die of it. */
+ * change meanwhile: securebits 0; no signal ignored. SIGPIPE must be blocked by who does not want
+ * to die of it. */
 int confine_prepare(struct error *e);
+
+/* ---- in the supervisor ---- */
+
+/* Before there is a client: an empty bounding set, so that no process made from this one can ever
+ * gain a capability by execve(2) (capabilities(7)), while this one keeps what it has. */
+int confine_bound(struct error *e);
 
 /* ---- in the child, in this order ---- */
 

@@ -21,6 +21,7 @@
 #include "governor/daemon_mounts.h"
 #include "governor/journal.h"
 #include "governor/ledger.h"
+#include "governor/means.h"
 #include "governor/overlap.h"
 #include "governor/runs.h"
 #include "governor/slices.h"
@@ -184,14 +185,37 @@ static int on_stop(sd_event_source *source, const struct signalfd_siginfo *info,
 					  on_stop_timeout, d);
 }
 
+/* What supervisors that are started from now on map: with @view. Nothing is changed by a failure.
+ */
+static int write_means(const struct daemon *d, const struct view_base *view, struct error *e)
+{
+	const struct guest_means means = { .version = d->means + 1,
+					   .filters = d->filters,
+					   .view = view };
+
+	return means_store(&means, e);
+}
+
+static void take_means(struct daemon *d, const struct view_base *view, int fd)
+{
+	close_fd(&d->means_fd);
+	d->means_fd = fd;
+	d->means++;
+	d->new_filter = false;
+	d->view = *view;
+}
+
 /* The new policy goes to the kernel before the old configuration, which the old one points into, is
  * let go of. */
 static int take_config(struct daemon *d, struct config **config, struct error *e)
 {
+	_cleanup_close_ int means = -1;
 	struct config *old = d->config;
 	struct view_base view = { 0 };
 	int r = view_base_load(&(*config)->view_ro, &(*config)->view_hide, &view, e);
 
+	if (r == 0 && (d->new_filter || memcmp(&d->view, &view, sizeof(view)) != 0))
+		r = means = write_means(d, &view, e);
 	if (r < 0)
 		return r;
 	d->config = *config;
@@ -200,9 +224,8 @@ static int take_config(struct daemon *d, struct config **config, struct error *e
 		d->config = old;
 		return r;
 	}
-	if (memcmp(&d->view, &view, sizeof(view)) != 0)
-		d->means++;
-	d->view = view;
+	if (means >= 0)
+		take_means(d, &view, TAKE_FD(means));
 	*config = old;
 	slots_drop(d);
 	slots_need(d);
@@ -219,7 +242,7 @@ static int compile_filters(struct daemon *d, const struct config *c, struct erro
 		if (d->filters[with].filter)
 			continue;
 		r = confine_compile(with, &d->filters[with], e);
-		d->means++;
+		d->new_filter = true;
 	}
 	return r;
 }
@@ -308,6 +331,24 @@ static int block_signals(void)
 	return sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -errno : 0;
 }
 
+static int first_means(struct daemon *d, struct error *e)
+{
+	struct view_base view = d->view;
+	int fd = write_means(d, &view, e);
+
+	if (fd >= 0)
+		take_means(d, &view, fd);
+	return fd < 0 ? fd : 0;
+}
+
+/* The one of this version, whatever an upgrade puts into its place. */
+static int open_program(struct daemon *d, struct error *e)
+{
+	d->program = open(HARPE_GOV_SUPERVISOR, O_PATH | O_CLOEXEC);
+	return d->program < 0 ? error_errno(e, -errno, HARPE_GOV_SUPERVISOR ": install it anew")
+			      : 0;
+}
+
 static int sweep(const struct daemon *d, struct error *e)
 {
 	int r = sweep_ledger(d->slice_path, LEDGER_PATH, journal_run, e);
@@ -345,6 +386,10 @@ static int set_up(struct daemon *d, const struct passed *passed, struct error *e
 		r = d->ground = view_ground_make(e);
 	if (r >= 0)
 		r = confine_prepare(e);
+	if (r == 0)
+		r = first_means(d, e);
+	if (r == 0)
+		r = open_program(d, e);
 	if (r == 0)
 		r = watch_ruleset(d, e);
 	return r == 0 ? add_sources(d, passed->listener, e) : r;
@@ -393,6 +438,8 @@ static void release(struct daemon *d)
 	close_fd(&d->mountinfo);
 	close_fd(&d->monitor);
 	close_fd(&d->ground);
+	close_fd(&d->means_fd);
+	close_fd(&d->program);
 	sd_event_source_unref(d->look);
 	sd_event_source_unref(d->listener);
 	sd_event_source_unref(d->need_spare);
@@ -403,7 +450,9 @@ static void release(struct daemon *d)
 
 int daemon_serve(struct error *e)
 {
-	struct daemon d = { .mountinfo = -1, .monitor = -1, .ground = -1 };
+	struct daemon d = {
+		.mountinfo = -1, .monitor = -1, .ground = -1, .means_fd = -1, .program = -1
+	};
 	struct passed passed = { .listener = -1, .firewall = -1 };
 	int r = take_passed(&passed, e);
 

@@ -56,8 +56,11 @@ struct daemon {
 	struct sock_fprog filters[CONFINE_PROGRAMS]; /* those that a profile needs, or needed */
 	struct view_base view;			     /* what every guest sees of the host */
 	int ground;				     /* view_ground_make(): what that is built on */
-	uint32_t means;			/* counts the changes of both: supervisors have copies */
-	char slice_path[PATH_TEXT_MAX]; /* of harpe.slice */
+	bool new_filter;			     /* since means_fd was written */
+	uint32_t means;				     /* counts the changes of both */
+	int means_fd;				     /* both, as supervisors map them (means.h) */
+	int program;				     /* of supervisors */
+	char slice_path[PATH_TEXT_MAX];		     /* of harpe.slice */
 	struct profile_slice *slices[SLICES_MAX];
 	size_t n_slices;
 	int listen_fd;

@@ -18,7 +18,7 @@ static int place(int *fd, int number)
 }
 
 /* First out of the way of the numbers that they get. */
-int keep_descriptors(int *const list[], int n, int first)
+int keep_descriptors(int *const list[], int n, int first, unsigned int flags)
 {
 	int r = 0;
 
@@ -30,7 +30,7 @@ int keep_descriptors(int *const list[], int n, int first)
 		}
 	for (int i = 0; i < n && r == 0; i++)
 		r = place(list[i], first + i);
-	if (r == 0 && close_range((unsigned int)(first + n), ~0U, 0) < 0)
+	if (r == 0 && close_range((unsigned int)(first + n), ~0U, flags) < 0)
 		r = -errno;
 	return r;
 }

@@ -5,5 +5,6 @@
 
 /* Moves the descriptors *list[0], *list[1], ... to the numbers @first, @first + 1, ..., says so
  * there, and closes all others from @first on; they close at exec but for 0, 1 and 2. One that is
- * negative stays so, and its number is closed. 0 or negative errno: then some of it is done. */
-int keep_descriptors(int *const list[], int n, int first);
+ * negative stays so, and its number is closed. 0 or negative errno: then some of it is done.
+ * @flags: of close_range(2), CLOSE_RANGE_CLOEXEC for who executes something soon anyway. */
+int keep_descriptors(int *const list[], int n, int first, unsigned int flags);

@@ -87,10 +87,10 @@ void run_set_timer(struct run *r, uint64_t usec);
 /* A new one, at the end of the list; NULL when out of memory. */
 struct run *run_new(struct daemon *d);
 
-/* Forks the process that does its work: @child gets the other end of the pair, and when it returns
- * the process ends. @on_record is called for what comes from there, its last word before its end.
+/* Has @start make the process that does its work, with the other end of the pair: its id or a
+ * negative errno. @on_record is called for what comes from there, its last word before its end.
  * On failure there is no process. */
-int run_fork(struct run *r, void (*child)(struct run *r, int pair),
+int run_fork(struct run *r, pid_t (*start)(struct run *r, int pair),
 	     sd_event_io_handler_t on_record);
 
 /* Takes it out of the list; nothing of a guest may be left. */

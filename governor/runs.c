@@ -19,7 +19,7 @@
 #include "governor/journal.h"
 #include "governor/ledger.h"
 #include "governor/spare.h"
-#include "governor/supervisor.h"
+#include "governor/spawn.h"
 
 /* Whoever they belong to. */
 bool runs_have_room(const struct daemon *d)
@@ -434,14 +434,15 @@ static int watch(struct run *r, sd_event_io_handler_t on_record)
 
 /* The supervisor accepts the connection itself: the daemon never has a descriptor of a peer, and so
  * never the last one, whose closing could block it with whatever the peer had sent along. */
-static void supervise(struct run *r, int pair)
+static pid_t supervise(struct run *r, int pair)
 {
-	const struct guest_means means = { .version = r->d->means,
-					   .filters = r->d->filters,
-					   .view = &r->d->view,
-					   .ground = r->d->ground };
+	const struct daemon *d = r->d;
 
-	supervisor_main(r->d->listen_fd, pair, &means);
+	return spawn_supervisor(&(struct spawn){ .program = d->program,
+						 .daemon = pair,
+						 .ground = d->ground,
+						 .listener = d->listen_fd,
+						 .means = d->means_fd });
 }
 
 /* Nobody would learn of its end. */
@@ -457,24 +458,21 @@ static void unfork(struct run *r)
 	r->supervisor = 0;
 }
 
-int run_fork(struct run *r, void (*child)(struct run *r, int pair), sd_event_io_handler_t on_record)
+int run_fork(struct run *r, pid_t (*start)(struct run *r, int pair),
+	     sd_event_io_handler_t on_record)
 {
 	int ends[2], ret;
+	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
-	r->supervisor = fork();
-	if (r->supervisor == 0) {
-		child(r, ends[1]);
-		_exit(0);
-	}
+	pid = start(r, ends[1]);
 	close(ends[1]);
-	if (r->supervisor < 0) {
-		ret = -errno;
-		r->supervisor = 0;
+	if (pid < 0) {
 		close(ends[0]);
-		return ret;
+		return pid;
 	}
+	r->supervisor = pid;
 	r->pair = ends[0];
 	ret = watch(r, on_record);
 	if (ret < 0)

@@ -7,7 +7,7 @@
 
 #include "governor/daemon.h"
 
-/* Forks a supervisor, which accepts the next connection and says hello; *@ret is what the daemon
+/* Starts a supervisor, which accepts the next connection and says hello; *@ret is what the daemon
  * knows of it. A negative errno when there is none. */
 int runs_fork_supervisor(struct daemon *d, struct run **ret);
 

@@ -61,10 +61,21 @@ static void prepare(struct run *r, int pair)
 	int *const list[] = { &pair, &ground };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (keep_descriptors(list, ARRAY_SIZE(list), STDERR_FILENO + 1) < 0)
+	if (keep_descriptors(list, ARRAY_SIZE(list), STDERR_FILENO + 1, 0) < 0)
 		return;
 	prepare_place(r, ground, &spaces, &ask.error);
 	pair_send_with(pair, &ask, sizeof(ask), &spaces);
+}
+
+static pid_t fork_preparer(struct run *r, int pair)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		prepare(r, pair);
+		_exit(0);
+	}
+	return pid < 0 ? -errno : pid;
 }
 
 /* ---- making one: the daemon's part ---- */
@@ -104,7 +115,7 @@ static int on_warm(sd_event_source *source, int fd, uint32_t revents, void *user
 void slots_prepare(struct run *r)
 {
 	struct error e = ERROR_NULL;
-	int ret = run_fork(r, prepare, on_warm);
+	int ret = run_fork(r, fork_preparer, on_warm);
 
 	if (ret < 0) {
 		error_errno(&e, ret, "no process to prepare it");

@@ -82,7 +82,7 @@ static void wait_and_close(int mounts, int gate)
 	int *const list[] = { &mounts, &gate };
 	char byte;
 
-	if (keep_descriptors(list, ARRAY_SIZE(list), 0) < 0) /* it would wait for itself */
+	if (keep_descriptors(list, ARRAY_SIZE(list), 0, 0) < 0) /* it would wait for itself */
 		_exit(1);
 	while (read(gate, &byte, 1) < 0 && errno == EINTR)
 		;

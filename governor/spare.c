@@ -110,7 +110,10 @@ void spare_lost(struct run *r)
 
 	if (r == d->spare) {
 		d->spare = NULL;
-		set_timer(d, PAUSE_USEC);
+		journal_error(
+			"the supervisor for the next connection ended; there is another one in a "
+			"moment");
+		set_timer(d, RETRY_USEC);
 	} else if (!d->spare && !is_pending(d)) { /* there may be room again */
 		leave(d);
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The spare: a supervisor that was forked before anybody connects, and accepts the next connection.
- * The caller does not wait for the fork. There is none or one; while there is none the daemon
- * watches the listener itself, and makes one as soon as somebody connects.
+ * The spare: a supervisor that was started before anybody connects, and accepts the next
+ * connection. The caller does not wait for that. There is none or one; while there is none the
+ * daemon watches the listener itself, and makes one as soon as somebody connects.
  *
- * It has a copy of the daemon's memory as that was when it was forked: when what guests see or may
- * do has changed since, it is sent away (spare_renew()).
+ * It has mapped what guests see or may do as that was when it was started: when it has changed
+ * since, it is sent away (spare_renew()).
  */
 #pragma once
 

@@ -19,11 +19,6 @@
 #include "governor/guest.h"
 #include "governor/pair.h"
 
-#define CLIENT_FD   3
-#define DAEMON_FD   4
-#define GROUND_FD   5
-#define LISTENER_FD 6
-
 struct call {
 	struct request request;
 	int fds[WIRE_FDS_MAX];
@@ -35,10 +30,10 @@ struct call {
 /* The client may not read. */
 static void send_in_time(const void *buf, size_t len)
 {
-	if (wire_try_send(CLIENT_FD, buf, len, NULL, 0) != -EAGAIN)
+	if (wire_try_send(SUPERVISOR_CLIENT_FD, buf, len, NULL, 0) != -EAGAIN)
 		return;
 	deadline_begin();
-	wire_send(CLIENT_FD, buf, len, NULL, 0);
+	wire_send(SUPERVISOR_CLIENT_FD, buf, len, NULL, 0);
 	deadline_end();
 }
 
@@ -71,7 +66,7 @@ static void refuse(const struct error *e)
 static int ask_daemon(const struct pair_ask *ask, struct pair_reply *reply, struct error *e)
 {
 	deadline_end();
-	return pair_call(DAEMON_FD, ask, reply, e);
+	return pair_call(SUPERVISOR_DAEMON_FD, ask, reply, e);
 }
 
 /* ---- the verbs ---- */
@@ -90,8 +85,8 @@ static int serve_run(struct call *c, struct error *e)
 {
 	struct report report;
 	struct guest_call call = {
-		.client = CLIENT_FD,
-		.daemon = DAEMON_FD,
+		.client = SUPERVISOR_CLIENT_FD,
+		.daemon = SUPERVISOR_DAEMON_FD,
 		.request = &c->request,
 		.caller = &c->caller,
 		.fds = c->fds,
@@ -124,7 +119,7 @@ static int serve_explain(struct call *c, struct error *e)
 static int next_row(struct pair_ask *ask, uint64_t n, struct pair_reply *reply, struct error *e)
 {
 	int r = n % PAIR_ROWS == 0 ? ask_daemon(ask, reply, e)
-				   : pair_answer(DAEMON_FD, PAIR_NEXT, reply, NULL, e);
+				   : pair_answer(SUPERVISOR_DAEMON_FD, PAIR_NEXT, reply, NULL, e);
 
 	if (r < 0 || reply->verb != PAIR_OK)
 		return r;
@@ -183,7 +178,7 @@ static int receive(struct call *c, int *ret_type, struct error *e)
 	int r;
 
 	deadline_begin(); /* and so it stays until all that came was looked at */
-	n = wire_receive(CLIENT_FD, buf, sizeof(buf), c->fds, &c->n_fds);
+	n = wire_receive(SUPERVISOR_CLIENT_FD, buf, sizeof(buf), c->fds, &c->n_fds);
 	if (n == 0)
 		_exit(0); /* somebody looked whether the door is there */
 	if (n < 0)
@@ -229,31 +224,31 @@ static void keep_only(int daemon, int ground, int listener)
 	int client = -1;
 	int *const list[] = { &client, &daemon, &ground, &listener };
 
-	if (keep_descriptors(list, ARRAY_SIZE(list), CLIENT_FD) < 0)
+	if (keep_descriptors(list, ARRAY_SIZE(list), SUPERVISOR_CLIENT_FD, 0) < 0)
 		_exit(0);
 }
 
 /* The next connection, if it is still there: others may be faster, or its maker has given up. */
 static bool take_client(void)
 {
-	int client = accept4(LISTENER_FD, NULL, NULL, SOCK_CLOEXEC);
+	int client = accept4(SUPERVISOR_LISTENER_FD, NULL, NULL, SOCK_CLOEXEC);
 
-	if (client != CLIENT_FD && errno != EAGAIN && errno != ECONNABORTED)
+	if (client != SUPERVISOR_CLIENT_FD && errno != EAGAIN && errno != ECONNABORTED)
 		_exit(0);
-	return client == CLIENT_FD;
+	return client == SUPERVISOR_CLIENT_FD;
 }
 
 /* Until somebody connects; what the daemon says, or its end, is that none is wanted any more. */
 static void accept_client(void)
 {
-	struct pollfd p[] = { { .fd = DAEMON_FD, .events = POLLIN },
-			      { .fd = LISTENER_FD, .events = POLLIN } };
+	struct pollfd p[] = { { .fd = SUPERVISOR_DAEMON_FD, .events = POLLIN },
+			      { .fd = SUPERVISOR_LISTENER_FD, .events = POLLIN } };
 
 	do
 		if (poll(p, ARRAY_SIZE(p), -1) < 0 || p[0].revents)
 			_exit(0);
 	while (!take_client());
-	close(LISTENER_FD);
+	close(SUPERVISOR_LISTENER_FD);
 }
 
 /* Tells the daemon who calls; it may have too many of them already. */
@@ -261,7 +256,7 @@ static int say_hello(struct call *c, struct error *e)
 {
 	struct pair_ask ask = { .verb = PAIR_HELLO };
 	struct pair_reply reply;
-	int r = caller_of(CLIENT_FD, &ask.caller);
+	int r = caller_of(SUPERVISOR_CLIENT_FD, &ask.caller);
 
 	if (r < 0)
 		return error_errno(e, r, "the caller cannot be identified");
@@ -276,9 +271,9 @@ void supervisor_main(int listener, int daemon, const struct guest_means *means)
 
 	block_signals();
 	keep_only(daemon, means->ground, listener);
-	call.means.ground = GROUND_FD;
+	call.means.ground = SUPERVISOR_GROUND_FD;
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	deadline_prepare(CLIENT_FD);
+	deadline_prepare(SUPERVISOR_CLIENT_FD);
 	accept_client();
 	if (say_hello(&call, &e) < 0 || dispatch(&call, &e) < 0)
 		refuse(&e);

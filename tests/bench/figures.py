@@ -73,8 +73,7 @@ def private_kib(pid):
 
 
 def own_kib(pid):
-    """What is its own, with what its children still share: the daemon's growth, since each
-    supervisor shares the daemon's memory."""
+    """What is its own, with what those that it forks for slots still share: the daemon's growth."""
     return memory_kib(pid, "Anonymous")
 
 

@@ -112,6 +112,8 @@ static int prepare(uint32_t uid, struct error *e)
 		return error_errno(e, -errno, "not made stale");
 	if (confine_prepare(e) == 0 && prctl(PR_GET_SECUREBITS) != 0)
 		error_set(e, -EINVAL, "securebits stayed");
+	else
+		confine_bound(e);
 	return 0;
 }
 
@@ -425,7 +427,7 @@ static int filter_syscalls(uint32_t uid, struct error *e)
 
 static int become_guest(uint32_t uid, struct error *e)
 {
-	int r = confine_prepare(e);
+	int r = confine_prepare(e) < 0 ? -1 : confine_bound(e);
 
 	if (r == 0)
 		r = confine_identity(uid, e);
@@ -441,7 +443,7 @@ static int become_guest_with_bounding_set(uint32_t uid, struct error *e)
 
 static int become_guest_without_filter(uint32_t uid, struct error *e)
 {
-	int r = confine_prepare(e);
+	int r = confine_prepare(e) < 0 ? -1 : confine_bound(e);
 
 	return r == 0 ? confine_identity(uid, e) : r;
 }

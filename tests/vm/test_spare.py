@@ -54,7 +54,7 @@ def test_killed():
 
 
 def test_reload():
-    """It knows what was in force when it was forked: after a reload it is another one, and the first
+    """It knows what was in force when it was started: after a reload it is another one, and the first
     run has the new view."""
     before = wait_spare()
     place = pathlib.Path("/srv/shown")

@@ -246,7 +246,8 @@ def test_clock_set():
 def test_upgrade():
     """New programs in place of the old ones, daemon-reload, try-restart, as a package does it: the
     guests end and say why, and the new daemon serves."""
-    programs = ("/usr/bin/harpe-gov", "/usr/sbin/harpe-govd")
+    programs = ("/usr/bin/harpe-gov", "/usr/sbin/harpe-govd",
+                "/usr/libexec/harpe-gov/harpe-gov-supervisor")
     with agent_directory() as d:
         p = start_run("--name", "victim", "--report", d + "/r.json", "--", "sleep", "600", cwd=d)
         wait_running("victim")

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the daemon prepared once for all guests, in a file in memory that its supervisors map: they
+ * are programs of their own, and what all of them need is there once.
+ */
+#pragma once
+
+#include "governor/guest.h"
+
+/* Writes it into a new memfd, sealed against changes (memfd_create(2)), without the ground. Returns
+ * the descriptor. */
+int means_store(const struct guest_means *means, struct error *e);
+
+/* Maps what means_store() wrote, for good; the ground of @ret stays as it is. -EPROTO for another
+ * file. */
+int means_map(int fd, struct guest_means *ret, struct error *e);
