@@ -26,7 +26,9 @@ static struct sock_filter code[] = { { .code = 6, .k = 0x7fff0000 }, { .code = 6
 static const struct sock_fprog filters[CONFINE_PROGRAMS] = { { .len = 2, .filter = code },
 							     { .len = 0 },
 							     { .len = 1, .filter = code + 1 } };
-static const struct view_base view = { .n_places = 1, .n_built_in = 1, .places = { { "/usr" } } };
+static const struct view_base view = { .n_places = 1,
+				       .n_built_in = 1,
+				       .places = { { .path = "/usr" } } };
 static const struct guest_means means = { .version = 7, .filters = filters, .view = &view };
 
 static int store(void)
