@@ -49,7 +49,7 @@ static int become_supervisor(void *arg)
 
 pid_t spawn_supervisor(const struct spawn *s)
 {
-	_Alignas(16) char stack[STACK_SIZE];
+	static _Alignas(16) char stack[STACK_SIZE]; /* one child at a time: the caller waits */
 	struct becoming b = { .spawn = *s };
 	pid_t pid =
 		clone(become_supervisor, stack + STACK_SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD, &b);
