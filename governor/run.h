@@ -90,8 +90,8 @@ struct run *run_new(struct daemon *d);
 /* Has @start make the process that does its work, with the other end of the pair: its id or a
  * negative errno. @on_record is called for what comes from there, its last word before its end.
  * On failure there is no process. */
-int run_fork(struct run *r, pid_t (*start)(struct run *r, int pair),
-	     sd_event_io_handler_t on_record);
+int run_start(struct run *r, pid_t (*start)(struct run *r, int pair),
+	      sd_event_io_handler_t on_record);
 
 /* Takes it out of the list; nothing of a guest may be left. */
 void run_free(struct run *r);

@@ -458,8 +458,8 @@ static void unfork(struct run *r)
 	r->supervisor = 0;
 }
 
-int run_fork(struct run *r, pid_t (*start)(struct run *r, int pair),
-	     sd_event_io_handler_t on_record)
+int run_start(struct run *r, pid_t (*start)(struct run *r, int pair),
+	      sd_event_io_handler_t on_record)
 {
 	int ends[2], ret;
 	pid_t pid;
@@ -504,10 +504,10 @@ struct run *run_new(struct daemon *d)
 }
 
 /* Nobody waits for it yet. */
-int runs_fork_supervisor(struct daemon *d, struct run **ret)
+int runs_start_supervisor(struct daemon *d, struct run **ret)
 {
 	struct run *r = run_new(d);
-	int error = r ? run_fork(r, supervise, on_ask) : -ENOMEM;
+	int error = r ? run_start(r, supervise, on_ask) : -ENOMEM;
 
 	if (error < 0 && r)
 		run_free(r);

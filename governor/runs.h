@@ -9,7 +9,7 @@
 
 /* Starts a supervisor, which accepts the next connection and says hello; *@ret is what the daemon
  * knows of it. A negative errno when there is none. */
-int runs_fork_supervisor(struct daemon *d, struct run **ret);
+int runs_start_supervisor(struct daemon *d, struct run **ret);
 
 /* Not as many connections as the daemon holds? */
 bool runs_have_room(const struct daemon *d);

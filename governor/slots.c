@@ -115,7 +115,7 @@ static int on_warm(sd_event_source *source, int fd, uint32_t revents, void *user
 void slots_prepare(struct run *r)
 {
 	struct error e = ERROR_NULL;
-	int ret = run_fork(r, fork_preparer, on_warm);
+	int ret = run_start(r, fork_preparer, on_warm);
 
 	if (ret < 0) {
 		error_errno(&e, ret, "no process to prepare it");

@@ -31,7 +31,7 @@ static void make(struct daemon *d)
 	int r = 0;
 
 	if (is_wanted(d))
-		r = runs_fork_supervisor(d, &d->spare);
+		r = runs_start_supervisor(d, &d->spare);
 	if (r == 0) {
 		watch_listener(d);
 		return;

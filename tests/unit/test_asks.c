@@ -214,7 +214,7 @@ static void leaves_no_process_that_it_cannot_watch(void **state)
 	sd_event *event = h->daemon.event;
 
 	h->daemon.event = NULL;
-	assert_true(run_fork(&r, leave, NULL) < 0);
+	assert_true(run_start(&r, leave, NULL) < 0);
 	h->daemon.event = event;
 	assert_int_equal(r.supervisor, 0);
 	assert_int_equal(r.pair, -1);
