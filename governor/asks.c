@@ -89,12 +89,6 @@ static int check_release(struct run *r, struct error *e)
 
 static void note_release(struct run *r, const struct pair_release *release)
 {
-	r->drops_before = FIREWALL_UNKNOWN;
-	firewall_uid_drops(r->d->firewall, r->uid, &r->drops_before, NULL);
-	if (r->served) { /* a new scope has none */
-		r->strays_before = FIREWALL_UNKNOWN;
-		firewall_stray_drops(r->d->firewall, r->scope_id, &r->strays_before, NULL);
-	}
 	r->started_usec = clock_usec(CLOCK_REALTIME);
 	r->main_pid = release->main_pid;
 	r->in_force = release->in_force;

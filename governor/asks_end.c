@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "governor/asks.h"
+#include "governor/drops.h"
 #include "governor/runs.h"
 #include "governor/slots.h"
 
@@ -11,6 +12,7 @@ static void take_report(struct run *r, const struct report *report)
 {
 	r->report = *report;
 	r->report.ended %= ENDED_COUNT;
+	r->report.drops_uid = r->report.drops_slice = REPORT_UNKNOWN; /* ours to say */
 	r->report.profile[sizeof(r->report.profile) - 1] = '\0';
 	r->report.error[sizeof(r->report.error) - 1] = '\0';
 }
@@ -19,6 +21,7 @@ static void take_report(struct run *r, const struct report *report)
 static void end(struct run *r, struct run *slot)
 {
 	holder_kill(&r->holder);
+	drops_count(r); /* while systemd takes the scope away */
 	r->state = RUN_ENDING;
 	if (r->job && r->silent)
 		run_end_early(r);

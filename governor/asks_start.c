@@ -7,6 +7,7 @@
 #include "common/fd.h"
 #include "governor/admission.h"
 #include "governor/asks.h"
+#include "governor/drops.h"
 #include "governor/journal.h"
 #include "governor/place.h"
 #include "governor/policy.h"
@@ -52,6 +53,7 @@ static void grant(struct run *r)
 	run_set_timer(r, SETUP_USEC);
 	run_reply_with(r, PAIR_START, &m, &r->spaces);
 	spaces_close(&r->spaces);
+	drops_begin(r); /* while the supervisor is at work */
 }
 
 /* The caller is not kept waiting any longer; its uid is, until systemd has answered. */
@@ -127,8 +129,8 @@ static int take_place(struct run *r, struct error *e)
 	slots_need(r->d);
 	if (r->state == RUN_WAITING || !slots_take(r))
 		return make_place(r, e);
-	run_note(r);
 	grant(r);
+	run_note(r);
 	return 0;
 }
 

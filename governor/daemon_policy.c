@@ -14,6 +14,7 @@
 #include "common/state.h"
 #include "governor/cgroup.h"
 #include "governor/daemon.h"
+#include "governor/drops.h"
 #include "governor/journal.h"
 #include "governor/runs.h"
 
@@ -189,7 +190,7 @@ int daemon_load_policy(struct daemon *d, struct error *e)
 		restore(d, &old);
 		return r;
 	}
-	runs_keep_drops(d);
+	drops_keep(d);
 	r = firewall_load(d->firewall, &d->policy, true, e);
 	if (r < 0) { /* perhaps only while it was read back: then the kernel has it */
 		restore(d, &old);

@@ -167,17 +167,21 @@ static void describe(struct guest *g)
 
 /* ---- reading everything back ---- */
 
-static int verify(struct guest *g, struct error *e)
+static int verify_limits(struct guest *g, struct error *e)
 {
 	int r = cgroup_throttle(&g->cgroup, e);
 
 	if (r == 0)
 		r = cgroup_verify(&g->cgroup, &g->grant.limits, &g->report->limits,
 				  &g->report->origins, e);
-	if (r == 0)
-		r = cgroup_verify_member(&g->cgroup, g->child, e);
-	if (r == 0)
-		r = confine_verify(g->child, g->grant.uid, e);
+	return r == 0 ? cgroup_verify_member(&g->cgroup, g->child, e) : r;
+}
+
+/* What the child has made of itself. */
+static int verify_child(struct guest *g, struct error *e)
+{
+	int r = confine_verify(g->child, g->grant.uid, e);
+
 	if (r == 0)
 		r = spaces_verify(g->child, e);
 	if (r == 0)
@@ -216,6 +220,22 @@ static int enter_scope(struct guest *g, struct error *e)
 				    grant->was_warm ? &grant->made : NULL, e);
 }
 
+/* The limits are read back while the child is still at it, unless they can only be when it is
+ * ready: a small CPU quota is lifted for it. */
+static int make_child(struct guest *g, struct error *e)
+{
+	bool lifted = g->cgroup.lifted;
+	int r = guest_start_child(g, e);
+
+	if (r == 0 && !lifted)
+		r = verify_limits(g, e);
+	if (r == 0)
+		r = guest_expect_ready(g, e);
+	if (r == 0 && lifted)
+		r = verify_limits(g, e);
+	return r == 0 ? verify_child(g, e) : r;
+}
+
 int guest_set_up(struct guest *g, struct error *e)
 {
 	int r = check_descriptors(g, e);
@@ -236,11 +256,7 @@ int guest_set_up(struct guest *g, struct error *e)
 	if (r == 0)
 		r = handed_map(&g->handed, g->call->caller, g->grant.uid, e);
 	if (r == 0)
-		r = guest_start_child(g, e);
-	if (r == 0)
-		r = guest_expect_ready(g, e);
-	if (r == 0)
-		r = verify(g, e);
+		r = make_child(g, e);
 	if (r == 0)
 		r = ask_release(g, e);
 	return r;

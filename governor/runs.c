@@ -16,6 +16,7 @@
 #include "governor/asks.h"
 #include "governor/cgroup_counters.h"
 #include "governor/deadline.h"
+#include "governor/drops.h"
 #include "governor/journal.h"
 #include "governor/ledger.h"
 #include "governor/spare.h"
@@ -163,31 +164,6 @@ static void journal_once(struct run *r)
 
 /* ---- the scope's end ---- */
 
-/* What a released run has had dropped so far; unchanged where that is not known. */
-static void count_drops(const struct run *r, uint64_t *ret_uid, uint64_t *ret_slice)
-{
-	uint64_t now = FIREWALL_UNKNOWN, strays = FIREWALL_UNKNOWN;
-
-	if (r->started_usec == 0)
-		return;
-	firewall_uid_drops(r->d->firewall, r->uid, &now, NULL);
-	firewall_stray_drops(r->d->firewall, r->scope_id, &strays, NULL);
-	if (now != FIREWALL_UNKNOWN && now >= r->drops_before) /* else unknown, or made anew */
-		*ret_uid = r->drops_kept + now - r->drops_before;
-	if (strays != FIREWALL_UNKNOWN && strays >= r->strays_before)
-		*ret_slice = r->strays_kept + strays - r->strays_before;
-}
-
-void runs_keep_drops(struct daemon *d)
-{
-	for (struct run *r = d->runs; r; r = r->next) {
-		if (!r->has_scope)
-			continue;
-		count_drops(r, &r->drops_kept, &r->strays_kept);
-		r->drops_before = r->strays_before = 0;
-	}
-}
-
 static void reply_end(struct run *r)
 {
 	struct pair_reply m = { .verb = PAIR_OK };
@@ -203,8 +179,7 @@ void run_finish(struct run *r)
 	struct daemon *d = r->d;
 	bool told = r->state == RUN_STUCK;
 
-	if (r->has_scope)
-		count_drops(r, &r->report.drops_uid, &r->report.drops_slice);
+	drops_count(r);
 	if (!told)
 		reply_end(r); /* the caller need not wait for the rest */
 	r->state = RUN_OVER;

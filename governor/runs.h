@@ -14,9 +14,6 @@ int runs_start_supervisor(struct daemon *d, struct run **ret);
 /* Not as many connections as the daemon holds? */
 bool runs_have_room(const struct daemon *d);
 
-/* The firewall's counters are about to be set to 0: what they say of each guest is kept. */
-void runs_keep_drops(struct daemon *d);
-
 /* Systemd removed the cgroup directory @name from a part of a profile's slice. */
 void runs_scope_gone(struct daemon *d, const char *name);
 

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "governor/drops.h"
+
+static void look(const struct run *r, uint64_t *ret_uid, uint64_t *ret_strays)
+{
+	*ret_uid = *ret_strays = FIREWALL_UNKNOWN;
+	firewall_uid_drops(r->d->firewall, r->uid, ret_uid, NULL);
+	firewall_stray_drops(r->d->firewall, r->scope_id, ret_strays, NULL);
+}
+
+void drops_begin(struct run *r)
+{
+	if (r->served) {
+		look(r, &r->drops_before, &r->strays_before);
+		return;
+	}
+	r->drops_before = FIREWALL_UNKNOWN;
+	firewall_uid_drops(r->d->firewall, r->uid, &r->drops_before, NULL);
+}
+
+/* Of a released run, so far; unchanged where that is not known. */
+static void count(const struct run *r, uint64_t *ret_uid, uint64_t *ret_strays)
+{
+	uint64_t uid, strays;
+
+	if (r->started_usec == 0)
+		return;
+	look(r, &uid, &strays);
+	if (uid != FIREWALL_UNKNOWN && uid >= r->drops_before) /* else unknown, or made anew */
+		*ret_uid = r->drops_kept + uid - r->drops_before;
+	if (strays != FIREWALL_UNKNOWN && strays >= r->strays_before)
+		*ret_strays = r->strays_kept + strays - r->strays_before;
+}
+
+void drops_count(struct run *r)
+{
+	if (r->has_scope && r->report.drops_uid == REPORT_UNKNOWN)
+		count(r, &r->report.drops_uid, &r->report.drops_slice);
+}
+
+void drops_keep(struct daemon *d)
+{
+	for (struct run *r = d->runs; r; r = r->next) {
+		if (!r->has_scope)
+			continue;
+		count(r, &r->drops_kept, &r->strays_kept);
+		r->drops_before = r->strays_before = 0;
+	}
+}
