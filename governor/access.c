@@ -14,17 +14,16 @@
 int caller_of(int sock, struct caller *ret)
 {
 	struct ucred cred;
-	struct caller caller = { 0 };
-	socklen_t len = sizeof(cred), groups_len = sizeof(caller.groups);
+	socklen_t len = sizeof(cred), groups_len = sizeof(ret->groups);
 
+	*ret = (struct caller){ .uid = (uid_t)-1, .gid = (gid_t)-1 };
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
 		return -errno;
-	caller.uid = cred.uid;
-	caller.gid = cred.gid;
-	if (getsockopt(sock, SOL_SOCKET, SO_PEERGROUPS, caller.groups, &groups_len) < 0)
+	ret->uid = cred.uid;
+	ret->gid = cred.gid;
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERGROUPS, ret->groups, &groups_len) < 0)
 		return -errno;
-	caller.n_groups = (uint32_t)(groups_len / sizeof(gid_t));
-	*ret = caller;
+	ret->n_groups = (uint32_t)(groups_len / sizeof(gid_t));
 	return 0;
 }
 

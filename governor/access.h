@@ -17,7 +17,7 @@ struct caller {
 };
 
 /* Asks the kernel about the peer of a connected Unix socket. -ERANGE when it has more groups than
- * fit: none may be overlooked. */
+ * fit: none may be overlooked; uid and gid are known all the same. */
 int caller_of(int sock, struct caller *ret);
 
 /* Looks the names of all sections up in the local user and group databases. An unknown name is an

@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include "governor/asks.h"
-#include "governor/drops.h"
 #include "governor/runs.h"
 #include "governor/slots.h"
 
@@ -21,7 +20,6 @@ static void take_report(struct run *r, const struct report *report)
 static void end(struct run *r, struct run *slot)
 {
 	holder_kill(&r->holder);
-	drops_count(r); /* while systemd takes the scope away */
 	r->state = RUN_ENDING;
 	if (r->job && r->silent)
 		run_end_early(r);

@@ -185,8 +185,7 @@ static int on_stop(sd_event_source *source, const struct signalfd_siginfo *info,
 					  on_stop_timeout, d);
 }
 
-/* What supervisors that are started from now on map: with @view. Nothing is changed by a failure.
- */
+/* What supervisors that are started from now on map: with @view. A failure changes nothing. */
 static int write_means(const struct daemon *d, const struct view_base *view, struct error *e)
 {
 	const struct guest_means means = { .version = d->means + 1,

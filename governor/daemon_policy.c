@@ -190,12 +190,12 @@ int daemon_load_policy(struct daemon *d, struct error *e)
 		restore(d, &old);
 		return r;
 	}
-	drops_keep(d);
+	drops_look(d);
 	r = firewall_load(d->firewall, &d->policy, true, e);
-	if (r < 0) { /* perhaps only while it was read back: then the kernel has it */
+	if (r < 0) /* perhaps only while it was read back: then the kernel has it */
 		restore(d, &old);
-		firewall_load(d->firewall, &d->policy, true, NULL);
-	}
+	if (r == 0 || firewall_load(d->firewall, &d->policy, true, NULL) == 0)
+		drops_begin_anew(d);
 	return r;
 }
 

@@ -34,16 +34,25 @@ static void count(const struct run *r, uint64_t *ret_uid, uint64_t *ret_strays)
 
 void drops_count(struct run *r)
 {
-	if (r->has_scope && r->report.drops_uid == REPORT_UNKNOWN)
+	if (r->has_scope)
 		count(r, &r->report.drops_uid, &r->report.drops_slice);
 }
 
-void drops_keep(struct daemon *d)
+void drops_look(struct daemon *d)
 {
 	for (struct run *r = d->runs; r; r = r->next) {
-		if (!r->has_scope)
-			continue;
-		count(r, &r->drops_kept, &r->strays_kept);
+		r->drops_seen = r->drops_kept;
+		r->strays_seen = r->strays_kept;
+		if (r->has_scope)
+			count(r, &r->drops_seen, &r->strays_seen);
+	}
+}
+
+void drops_begin_anew(struct daemon *d)
+{
+	for (struct run *r = d->runs; r; r = r->next) {
+		r->drops_kept = r->drops_seen;
+		r->strays_kept = r->strays_seen;
 		r->drops_before = r->strays_before = 0;
 	}
 }

@@ -8,10 +8,12 @@
 /* Notes where the counters stand, before the release. A new scope has none yet. */
 void drops_begin(struct run *r);
 
-/* Once, when nothing of the guest is left that could send: the report's drops_uid and drops_slice
- * from there on, which stay REPORT_UNKNOWN where they cannot be read. */
+/* When its scope is gone, or becomes another guest's: the report's drops_uid and drops_slice, which
+ * stay as they are where that cannot be read. What the kernel still sends of sockets without an
+ * owner is in it as far as it came before. */
 void drops_count(struct run *r);
 
-/* The table is about to be replaced, and its counters begin anew: what they say so far counts
- * for the runs there are. */
-void drops_keep(struct daemon *d);
+/* The table is about to be replaced; drops_begin_anew() says that it was, and with it its counters:
+ * what they had said until then counts for the runs there are. */
+void drops_look(struct daemon *d);
+void drops_begin_anew(struct daemon *d);

@@ -220,15 +220,26 @@ static int enter_scope(struct guest *g, struct error *e)
 				    grant->was_warm ? &grant->made : NULL, e);
 }
 
-/* The limits are read back while the child is still at it, unless they can only be when it is
- * ready: a small CPU quota is lifted for it. */
+/* While the child is still at it. One that dies of that has the better reason: with it, its cgroup
+ * may be gone. */
+static int verify_limits_beside(struct guest *g, struct error *e)
+{
+	struct error why = ERROR_NULL;
+	int r = verify_limits(g, e);
+
+	if (r < 0 && guest_expect_ready(g, &why) < 0)
+		*e = why;
+	return r;
+}
+
+/* A small CPU quota is lifted until the child is ready: then all are read back after that. */
 static int make_child(struct guest *g, struct error *e)
 {
 	bool lifted = g->cgroup.lifted;
 	int r = guest_start_child(g, e);
 
 	if (r == 0 && !lifted)
-		r = verify_limits(g, e);
+		r = verify_limits_beside(g, e);
 	if (r == 0)
 		r = guest_expect_ready(g, e);
 	if (r == 0 && lifted)

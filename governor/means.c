@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,28 +16,31 @@
 
 #define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
 
-/* Half an upgrade may have put programs together that do not understand each other. */
-struct build {
-	char version[24];
-	uint32_t ask, reply, view; /* sizes of what they exchange */
-};
-
-static const struct build own = { HARPE_GOV_VERSION, sizeof(struct pair_ask),
-				  sizeof(struct pair_reply), sizeof(struct view_base) };
-
 struct stored {
-	struct build build;
+	char build[MEANS_BUILD_MAX];
 	uint32_t version;
 	uint16_t length[CONFINE_PROGRAMS]; /* in instructions; 0: no profile needs this one */
 	struct view_base view;
 	struct sock_filter code[]; /* one program behind the other */
 };
 
+const char *means_build(void)
+{
+	static char text[MEANS_BUILD_MAX];
+
+	if (!text[0])
+		snprintf(text, sizeof(text), "%s %zu %zu %zu", HARPE_GOV_VERSION,
+			 sizeof(struct pair_ask), sizeof(struct pair_reply),
+			 sizeof(struct view_base));
+	return text;
+}
+
 static int write_all(int fd, const struct guest_means *m)
 {
-	struct stored head = { .build = own, .version = m->version, .view = *m->view };
+	struct stored head = { .version = m->version, .view = *m->view };
 	int r;
 
+	strcpy(head.build, means_build());
 	for (size_t i = 0; i < CONFINE_PROGRAMS; i++)
 		head.length[i] = m->filters[i].len;
 	r = write_whole(fd, &head, sizeof(head));
@@ -82,11 +86,14 @@ int means_map(int fd, struct guest_means *ret, struct error *e)
 	struct stat st;
 
 	if (fstat(fd, &st) < 0 || (size_t)st.st_size < sizeof(*s) || !is_sealed(fd))
-		return error_set(e, -EPROTO, "descriptor %d is not what the daemon prepared", fd);
+		return error_set(e, -EPROTO,
+				 "descriptor %d is not what harpe-govd prepares, which starts this "
+				 "program",
+				 fd);
 	s = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (s == MAP_FAILED)
 		return error_errno(e, -errno, "what the daemon prepared cannot be mapped");
-	if (memcmp(&s->build, &own, sizeof(own)) != 0)
+	if (strncmp(s->build, means_build(), sizeof(s->build)) != 0)
 		return error_set(e, -EPROTO,
 				 "harpe-govd is of another version: restart harpe-gov.service");
 	if (size_of(s) != (size_t)st.st_size)

@@ -7,6 +7,11 @@
 
 #include "governor/guest.h"
 
+/* Half an upgrade may have put programs together that do not understand each other: a text that
+ * both must have in common, of the version and of the sizes of what they exchange. */
+#define MEANS_BUILD_MAX 64
+const char *means_build(void);
+
 /* Writes it into a new memfd, sealed against changes (memfd_create(2)), without the ground. Returns
  * the descriptor. */
 int means_store(const struct guest_means *means, struct error *e);

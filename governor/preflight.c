@@ -8,6 +8,7 @@
 #include <linux/capability.h>
 #include <linux/magic.h>
 #include <sched.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "common/fd.h"
 #include "common/text.h"
 #include "governor/cgroup.h"
+#include "governor/means.h"
 #include "governor/preflight_systemd.h"
 
 #define TEXT_MAX 8192
@@ -238,15 +240,48 @@ static int check_user_namespaces(struct error *e)
 	return preflight_user_namespaces(try_user_namespace(), e);
 }
 
+/* ---- our own ---- */
+
+static int try_supervisor(void)
+{
+	char *const argv[] = { (char *)HARPE_GOV_SUPERVISOR, (char *)means_build(), NULL };
+	pid_t pid;
+	int status, r = posix_spawn(&pid, argv[0], NULL, NULL, argv, environ);
+
+	if (r != 0)
+		return -r;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return status == 0 ? 0 : -ENOEXEC;
+}
+
+static int check_supervisor(struct error *e)
+{
+	int r = try_supervisor();
+
+	if (r == -ENOEXEC)
+		return error_set(e, r,
+				 HARPE_GOV_SUPERVISOR
+				 " is of another version than harpe-govd: install all of harpe-gov "
+				 "anew");
+	return r < 0 ? error_errno(e, r,
+				   HARPE_GOV_SUPERVISOR
+				   " cannot be run: install all of harpe-gov anew")
+		     : 0;
+}
+
 /* ---- all of them ---- */
 
 static const struct probe {
 	bool firewall; /* the table of the early boot needs it as well */
 	int (*check)(struct error *e);
 } probes[] = {
-	{ true, check_root },	   { true, check_user_namespace },   { false, check_booted },
-	{ true, check_hierarchy }, { false, check_capabilities },    { false, check_controllers },
-	{ false, check_idmap },	   { false, check_user_namespaces }, { false, preflight_systemd },
+	{ true, check_root },	       { true, check_user_namespace },
+	{ false, check_booted },       { true, check_hierarchy },
+	{ false, check_capabilities }, { false, check_controllers },
+	{ false, check_idmap },	       { false, check_user_namespaces },
+	{ false, check_supervisor },   { false, preflight_systemd },
 };
 
 int preflight_check(bool firewall_only, struct error *e)

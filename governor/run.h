@@ -42,6 +42,7 @@ struct run {
 
 	uint64_t serial;
 	pid_t supervisor; /* 0 once reaped */
+	bool failed;	  /* the supervisor did not end by itself, and well */
 	int pair;
 	sd_event_source *io, *child, *timer;
 	struct caller caller;
@@ -74,6 +75,7 @@ struct run {
 	uint64_t drops_before;		  /* what the uid had when the run began */
 	uint64_t strays_before;		  /* the same of the scope */
 	uint64_t drops_kept, strays_kept; /* of this run, from before the table was replaced */
+	uint64_t drops_seen, strays_seen; /* what that will be once it is */
 
 	/* from PAIR_END on */
 	struct report report;

@@ -18,9 +18,9 @@
 #include "governor/deadline.h"
 #include "governor/drops.h"
 #include "governor/journal.h"
+#include "governor/launch.h"
 #include "governor/ledger.h"
 #include "governor/spare.h"
-#include "governor/spawn.h"
 
 /* Whoever they belong to. */
 bool runs_have_room(const struct daemon *d)
@@ -270,9 +270,9 @@ static int on_supervisor_exit(sd_event_source *source, const siginfo_t *info, vo
 	struct run *r = userdata;
 	struct daemon *d = r->d;
 
-	(void)info;
 	sd_event_source_set_enabled(source, SD_EVENT_OFF);
 	r->supervisor = 0;
+	r->failed = info->si_code != CLD_EXITED || info->si_status != 0;
 	r->io = sd_event_source_disable_unref(r->io);
 	close_fd(&r->pair);
 	r->pair = -1;
@@ -413,15 +413,15 @@ static pid_t supervise(struct run *r, int pair)
 {
 	const struct daemon *d = r->d;
 
-	return spawn_supervisor(&(struct spawn){ .program = d->program,
-						 .daemon = pair,
-						 .ground = d->ground,
-						 .listener = d->listen_fd,
-						 .means = d->means_fd });
+	return launch_supervisor(&(struct launch){ .program = d->program,
+						   .daemon = pair,
+						   .ground = d->ground,
+						   .listener = d->listen_fd,
+						   .means = d->means_fd });
 }
 
 /* Nobody would learn of its end. */
-static void unfork(struct run *r)
+static void unstart(struct run *r)
 {
 	r->io = sd_event_source_disable_unref(r->io);
 	r->child = sd_event_source_disable_unref(r->child);
@@ -451,7 +451,7 @@ int run_start(struct run *r, pid_t (*start)(struct run *r, int pair),
 	r->pair = ends[0];
 	ret = watch(r, on_record);
 	if (ret < 0)
-		unfork(r);
+		unstart(r);
 	return ret;
 }
 

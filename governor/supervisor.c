@@ -251,17 +251,23 @@ static void accept_client(void)
 	close(SUPERVISOR_LISTENER_FD);
 }
 
-/* Tells the daemon who calls; it may have too many of them already. */
+/* Tells the daemon who calls; it may have too many of them already. One that is not served counts
+ * as well. */
 static int say_hello(struct call *c, struct error *e)
 {
 	struct pair_ask ask = { .verb = PAIR_HELLO };
 	struct pair_reply reply;
-	int r = caller_of(SUPERVISOR_CLIENT_FD, &ask.caller);
+	int known = caller_of(SUPERVISOR_CLIENT_FD, &ask.caller), r;
 
-	if (r < 0)
-		return error_errno(e, r, "the caller cannot be identified");
 	c->caller = ask.caller;
-	return ask_daemon(&ask, &reply, e);
+	r = ask_daemon(&ask, &reply, e);
+	if (r == 0 && known == -ERANGE)
+		return error_set(
+			e, known,
+			"uid %u is in more than %d supplementary groups, the most that are "
+			"looked through",
+			c->caller.uid, CALLER_GROUPS_MAX);
+	return r == 0 && known < 0 ? error_errno(e, known, "the caller cannot be identified") : r;
 }
 
 void supervisor_main(int listener, int daemon, const struct guest_means *means)

@@ -224,7 +224,7 @@ static int with_groups(int n)
 		return 1;
 	r = caller_of(pair[0], &got);
 	if (r < 0)
-		return got.uid == NOBODY_ELSE ? -r : 2; /* as it was */
+		return got.uid == geteuid() && got.n_groups == 0 ? -r : 2;
 	return got.n_groups != (uint32_t)n ||
 	       memcmp(got.groups, groups, sizeof(gid_t) * (size_t)n) != 0;
 }

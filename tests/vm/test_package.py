@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The Debian package, on a host that has harpe-gov from a checkout already."""
 import contextlib
+import os
 import pathlib
+import signal
 import subprocess
 
-from lib import (SRC, Result, Skip, agent_directory, daemon_pid, expect, expect_equal, run, sh,
-                 start_run, wait_ready, wait_running)
+from lib import (SRC, Result, Skip, agent_directory, daemon_pid, expect, expect_equal, pool_processes,
+                 run, sh, start_run, supervisors, wait_ready, wait_running, wait_until)
 
 UNITS = "harpe-gov-firewall.service harpe-gov.socket harpe-gov.service"
 SAVED = "/var/tmp/harpe-gov-before.tar"
@@ -26,6 +28,18 @@ def purge():
     sh("dpkg --purge harpe-gov")
 
 
+def lose_daemon():
+    """It dies with its supervisors, does not come back, and its guest lives on."""
+    pids = [daemon_pid(), *supervisors()]
+    sh("systemctl mask --runtime harpe-gov.service")
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: daemon_pid() == 0, 10, "the daemon is gone")
+    sh("systemctl unmask --runtime harpe-gov.service")
+
+
 @contextlib.contextmanager
 def saved(deb):
     """What the package replaces is there again afterwards."""
@@ -44,7 +58,7 @@ def saved(deb):
 
 def test_life():
     """Installed it serves; a new one in its place ends the guests, who are told, and serves again;
-    purged it leaves no unit, no process and no table."""
+    purged it leaves no unit, no process and no table, and no guest whose daemon died."""
     deb = package()
     with saved(deb), agent_directory() as d:
         sh(f"dpkg -i {deb}")
@@ -62,7 +76,15 @@ def test_life():
         expect(daemon_pid() != before)
         expect_equal(run("--", "echo", "fine").stdout, b"fine\n")
         expect_equal(len(tables()), 1, tables())
-        purge()
+        with agent_directory() as d2:
+            p = start_run("--name", "orphan", "--", "sleep", "600", cwd=d2)
+            wait_running("orphan")
+            lose_daemon()
+            expect(pool_processes() != [])
+            purge()
+            p.wait()
+        expect_equal(pool_processes(), [])
         expect_equal(sh("systemctl list-unit-files --no-legend 'harpe*'"), "")
+        expect_equal(sh("systemctl list-units --no-legend --state=active 'harpe*'"), "")
         expect_equal(sh("pgrep -c harpe-gov || true").strip(), "0")
         expect_equal(tables(), [])

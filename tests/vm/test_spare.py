@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The supervisor that waits for the next connection."""
+import grp
 import os
 import pathlib
 import signal
+import subprocess
 import threading
 
 import lib
@@ -73,7 +75,8 @@ def test_reload():
 
 
 def test_bad_reload():
-    """Filters are made before the rest is found to be bad: runs go on as before."""
+    """Filters are made before the rest is found to be bad: runs go on as before, and have them when it
+    is good."""
     before = wait_spare()
     lib.DROP_IN.write_text("[profile other]\nuser-namespaces = yes\n[view]\nro = /nowhere\n")
     try:
@@ -85,6 +88,23 @@ def test_bad_reload():
         lib.DROP_IN.unlink()
         sh("systemctl reload harpe-gov.service")
         wait_ready()
+    with lib.configured("[access]\nprofiles = isolated other\n[profile other]\nuser-namespaces = yes\n"):
+        r = run("--net", "other", "--", "echo", "fine")
+        expect_equal((r.status, r.stdout), (0, b"fine\n"), r)
+
+
+def test_many_groups():
+    """Who is in more groups than are looked through is told, counts, and keeps nobody waiting."""
+    wait_spare()
+    command = ["harpe-gov", "run", "--", "true"]
+    groups = [grp.getgrnam("harpe-gov").gr_gid, *range(70000, 70300)]
+    since = sh("date '+%F %T.%6N'").strip()
+    for _ in range(3):
+        done = subprocess.run(command, user="agent", extra_groups=groups, cwd="/", check=False,
+                              capture_output=True, text=True, timeout=30)
+        expect_equal(done.returncode, 125, done)
+        expect("uid 1000 is in more than 256 supplementary groups" in done.stderr, done)
+    expect("supervisor" not in sh(["journalctl", "-u", "harpe-gov", "--since", since]))
 
 
 def test_daemon_killed():

@@ -287,6 +287,15 @@ def test_without_nf_tables():
         runs_again()
 
 
+def test_supervisors_do_not_fit():
+    """Half an upgrade: the program of supervisors is gone, or another one."""
+    path = "/usr/libexec/harpe-gov/harpe-gov-supervisor"
+    expect_words(refused_in(f"mount --bind /bin/false {path}"), path, "is of another version",
+                 "install all of harpe-gov anew")
+    expect_words(refused_in(f"mount -t tmpfs none {os.path.dirname(path)}"), path, "cannot be run")
+    probes_pass()
+
+
 def test_without_a_socket():
     """No socket, and nobody behind it: the client says which."""
     subprocess.run(["systemctl", "stop", "harpe-gov.socket", "harpe-gov.service"], check=True,

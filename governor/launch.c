@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "governor/spawn.h"
+#include "governor/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,11 +16,11 @@
 #define STACK_SIZE 16384
 
 struct becoming {
-	struct spawn spawn;
+	struct launch launch;
 	int error; /* why it did not */
 };
 
-static int become(struct spawn *s)
+static int become(struct launch *s)
 {
 	static char name[] = "harpe-gov-supervisor";
 	char *const argv[] = { name, NULL }, *const envp[] = { NULL };
@@ -43,14 +43,14 @@ static int become_supervisor(void *arg)
 {
 	struct becoming *b = arg;
 
-	b->error = become(&b->spawn);
+	b->error = become(&b->launch);
 	_exit(1);
 }
 
-pid_t spawn_supervisor(const struct spawn *s)
+pid_t launch_supervisor(const struct launch *s)
 {
 	static _Alignas(16) char stack[STACK_SIZE]; /* one child at a time: the caller waits */
-	struct becoming b = { .spawn = *s };
+	struct becoming b = { .launch = *s };
 	pid_t pid =
 		clone(become_supervisor, stack + STACK_SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD, &b);
 

@@ -18,9 +18,9 @@
 
 #include "common/fd.h"
 #include "governor/confine.h"
+#include "governor/launch.h"
 #include "governor/means.h"
 #include "governor/pair.h"
-#include "governor/spawn.h"
 
 static struct sock_filter code[] = { { .code = 6, .k = 0x7fff0000 }, { .code = 6, .k = 0 } };
 static const struct sock_fprog filters[CONFINE_PROGRAMS] = { { .len = 2, .filter = code },
@@ -92,7 +92,7 @@ static void start(struct stage *s, int program)
 {
 	socklen_t size = sizeof(s->address);
 	int pair[2], stored = store();
-	struct spawn spawn;
+	struct launch launch;
 
 	*s = (struct stage){ .address.sun_family = AF_UNIX };
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
@@ -101,8 +101,8 @@ static void start(struct stage *s, int program)
 	assert_int_equal(bind(s->listener, (struct sockaddr *)&s->address, sizeof(sa_family_t)), 0);
 	assert_int_equal(getsockname(s->listener, (struct sockaddr *)&s->address, &size), 0);
 	assert_int_equal(listen(s->listener, 4), 0);
-	spawn = (struct spawn){ program, pair[1], pair[1], s->listener, stored };
-	s->supervisor = spawn_supervisor(&spawn);
+	launch = (struct launch){ program, pair[1], pair[1], s->listener, stored };
+	s->supervisor = launch_supervisor(&launch);
 	assert_true(s->supervisor > 0);
 	close(pair[1]);
 	close(stored);
@@ -170,13 +170,13 @@ static void serves(void **state)
 static void says_that_there_is_no_program(void **state)
 {
 	int program = open("/dev/null", O_PATH | O_CLOEXEC), pair[2], before;
-	struct spawn spawn;
+	struct launch launch;
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	before = open_fds();
-	spawn = (struct spawn){ program, pair[0], pair[0], pair[1], pair[1] };
-	assert_int_equal(spawn_supervisor(&spawn), -EACCES);
+	launch = (struct launch){ program, pair[0], pair[0], pair[1], pair[1] };
+	assert_int_equal(launch_supervisor(&launch), -EACCES);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left */
 	assert_int_equal(open_fds(), before);
 	close(program);
