@@ -18,6 +18,14 @@ void drops_begin(struct run *r)
 	firewall_uid_drops(r->d->firewall, r->uid, &r->drops_before, NULL);
 }
 
+/* Unchanged when one of them is not known, or the counter was made anew by somebody. */
+static void add(uint64_t kept, uint64_t before, uint64_t now, uint64_t *ret)
+{
+	if (kept != FIREWALL_UNKNOWN && before != FIREWALL_UNKNOWN && now != FIREWALL_UNKNOWN &&
+	    now >= before)
+		*ret = kept + now - before;
+}
+
 /* Of a released run, so far; unchanged where that is not known. */
 static void count(const struct run *r, uint64_t *ret_uid, uint64_t *ret_strays)
 {
@@ -26,10 +34,8 @@ static void count(const struct run *r, uint64_t *ret_uid, uint64_t *ret_strays)
 	if (r->started_usec == 0)
 		return;
 	look(r, &uid, &strays);
-	if (uid != FIREWALL_UNKNOWN && uid >= r->drops_before) /* else unknown, or made anew */
-		*ret_uid = r->drops_kept + uid - r->drops_before;
-	if (strays != FIREWALL_UNKNOWN && strays >= r->strays_before)
-		*ret_strays = r->strays_kept + strays - r->strays_before;
+	add(r->drops_kept, r->drops_before, uid, ret_uid);
+	add(r->strays_kept, r->strays_before, strays, ret_strays);
 }
 
 void drops_count(struct run *r)
@@ -41,8 +47,7 @@ void drops_count(struct run *r)
 void drops_look(struct daemon *d)
 {
 	for (struct run *r = d->runs; r; r = r->next) {
-		r->drops_seen = r->drops_kept;
-		r->strays_seen = r->strays_kept;
+		r->drops_seen = r->strays_seen = r->started_usec ? FIREWALL_UNKNOWN : 0;
 		if (r->has_scope)
 			count(r, &r->drops_seen, &r->strays_seen);
 	}

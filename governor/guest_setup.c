@@ -220,14 +220,14 @@ static int enter_scope(struct guest *g, struct error *e)
 				    grant->was_warm ? &grant->made : NULL, e);
 }
 
-/* While the child is still at it. One that dies of that has the better reason: with it, its cgroup
- * may be gone. */
+/* While the child is still at it. When that fails the better reason is its own, if it has one: with
+ * it, its cgroup may be gone. */
 static int verify_limits_beside(struct guest *g, struct error *e)
 {
 	struct error why = ERROR_NULL;
-	int r = verify_limits(g, e);
+	int r = verify_limits(g, e), child = r < 0 ? guest_expect_ready(g, &why) : 0;
 
-	if (r < 0 && guest_expect_ready(g, &why) < 0)
+	if (child == -ECHILD || child == -EIO)
 		*e = why;
 	return r;
 }

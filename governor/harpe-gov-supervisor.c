@@ -15,10 +15,10 @@ int main(int argc, char **argv)
 	struct error e = ERROR_NULL;
 
 	if (argc > 1) /* harpe-govd wants to know whether it fits */
-		return argc == 2 && strcmp(argv[1], means_build()) == 0 ? 0 : 2;
+		return argc == 2 && strcmp(argv[1], means_build()) == 0 ? 0 : SUPERVISOR_MISFIT;
 	prctl(PR_SET_NAME, "harpe-gov-super"); /* executed by descriptor, it has the name of that */
 	if (means_map(SUPERVISOR_MEANS_FD, &means, &e) == 0 && confine_bound(&e) == 0)
 		supervisor_main(SUPERVISOR_LISTENER_FD, SUPERVISOR_DAEMON_FD, &means);
 	fprintf(stderr, "harpe-gov-supervisor: %s\n", e.text);
-	return 2;
+	return SUPERVISOR_MISFIT;
 }

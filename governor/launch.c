@@ -36,8 +36,9 @@ static int become(struct launch *s)
 	return -errno;
 }
 
-/* The caller's memory is shared and the caller waits: this touches nothing but its own stack and
- * what it was given. It never returns, which a sanitizer of addresses does not expect. */
+/* The caller's memory is shared and the caller waits: this touches nothing but its own stack,
+ * what it was given, and errno. It never returns, which a sanitizer of addresses does not expect.
+ */
 static int become_supervisor(void *arg) __attribute__((no_sanitize_address));
 static int become_supervisor(void *arg)
 {

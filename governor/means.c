@@ -30,8 +30,7 @@ const char *means_build(void)
 
 	if (!text[0])
 		snprintf(text, sizeof(text), "%s %zu %zu %zu", HARPE_GOV_VERSION,
-			 sizeof(struct pair_ask), sizeof(struct pair_reply),
-			 sizeof(struct view_base));
+			 sizeof(struct pair_ask), sizeof(struct pair_reply), sizeof(struct stored));
 	return text;
 }
 

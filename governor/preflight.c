@@ -24,6 +24,7 @@
 #include "governor/cgroup.h"
 #include "governor/means.h"
 #include "governor/preflight_systemd.h"
+#include "governor/supervisor.h"
 
 #define TEXT_MAX 8192
 
@@ -242,33 +243,37 @@ static int check_user_namespaces(struct error *e)
 
 /* ---- our own ---- */
 
-static int try_supervisor(void)
+#define ANEW "install all of harpe-gov anew"
+
+static int try_supervisor(int *ret_status)
 {
 	char *const argv[] = { (char *)HARPE_GOV_SUPERVISOR, (char *)means_build(), NULL };
 	pid_t pid;
-	int status, r = posix_spawn(&pid, argv[0], NULL, NULL, argv, environ);
+	int r = posix_spawn(&pid, argv[0], NULL, NULL, argv, environ);
 
 	if (r != 0)
 		return -r;
-	while (waitpid(pid, &status, 0) < 0)
+	while (waitpid(pid, ret_status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
-	return status == 0 ? 0 : -ENOEXEC;
+	return 0;
 }
 
 static int check_supervisor(struct error *e)
 {
-	int r = try_supervisor();
+	int status, r = try_supervisor(&status);
 
-	if (r == -ENOEXEC)
-		return error_set(e, r,
+	if (r < 0)
+		return error_errno(e, r, HARPE_GOV_SUPERVISOR " cannot be run: " ANEW);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == SUPERVISOR_MISFIT)
+		return error_set(e, -ESTALE,
 				 HARPE_GOV_SUPERVISOR
-				 " is of another version than harpe-govd: install all of harpe-gov "
-				 "anew");
-	return r < 0 ? error_errno(e, r,
-				   HARPE_GOV_SUPERVISOR
-				   " cannot be run: install all of harpe-gov anew")
-		     : 0;
+				 " is of another version than harpe-govd: " ANEW);
+	return status == 0 ? 0
+			   : error_set(e, -EIO,
+				       HARPE_GOV_SUPERVISOR
+				       " cannot be run (it ends with wait status %#x): " ANEW,
+				       (unsigned int)status);
 }
 
 /* ---- all of them ---- */

@@ -42,7 +42,6 @@ struct run {
 
 	uint64_t serial;
 	pid_t supervisor; /* 0 once reaped */
-	bool failed;	  /* the supervisor did not end by itself, and well */
 	int pair;
 	sd_event_source *io, *child, *timer;
 	struct caller caller;

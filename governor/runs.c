@@ -270,9 +270,9 @@ static int on_supervisor_exit(sd_event_source *source, const siginfo_t *info, vo
 	struct run *r = userdata;
 	struct daemon *d = r->d;
 
+	(void)info;
 	sd_event_source_set_enabled(source, SD_EVENT_OFF);
 	r->supervisor = 0;
-	r->failed = info->si_code != CLD_EXITED || info->si_status != 0;
 	r->io = sd_event_source_disable_unref(r->io);
 	close_fd(&r->pair);
 	r->pair = -1;
@@ -313,6 +313,7 @@ static void give_up(struct run *r)
 	journal_error("%s", e.text);
 	if (r->state == RUN_ENDING) {
 		r->report.ended = ENDED_UNKILLABLE;
+		drops_count(r);
 		journal_once(r);
 		run_refuse(r, PAIR_END, &e);
 	}

@@ -103,18 +103,18 @@ void spare_taken(struct run *r)
 		leave(r->d);
 }
 
-/* One that fails may do so again: the next connection waits for a moment. */
+/* One that ends by itself may do so again: the next connection waits for a moment. */
 void spare_lost(struct run *r)
 {
 	struct daemon *d = r->d;
 
-	if (r == d->spare && r->failed) {
+	if (r == d->spare) {
 		d->spare = NULL;
 		journal_error(
-			"the supervisor for the next connection failed; there is another one in a "
+			"the supervisor for the next connection ended; there is another one in a "
 			"moment");
 		set_timer(d, RETRY_USEC);
-	} else if (r == d->spare || (!d->spare && !is_pending(d))) { /* there may be room again */
+	} else if (!d->spare && !is_pending(d)) { /* there may be room again */
 		leave(d);
 	}
 }

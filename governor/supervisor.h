@@ -18,6 +18,9 @@ enum {
 	SUPERVISOR_MEANS_FD,
 };
 
+/* Exit status of the program when it does not fit the daemon that started it (means_build()). */
+#define SUPERVISOR_MISFIT 2
+
 /* Waits for one connection at @listener, which is non-blocking, and serves it to its end; ends as
  * soon as @daemon says anything before that, or is closed. The connection, @daemon and the ground
  * of @means are then the only descriptors that stay open besides 0, 1 and 2. Never returns. */

@@ -96,6 +96,10 @@ static void does_not_guess(void **state)
 	of_uid = 100;
 	of_scope = FIREWALL_UNKNOWN;
 	assert_counts(REPORT_UNKNOWN, REPORT_UNKNOWN);
+	drops_look(&d);
+	of_scope = 0;
+	drops_begin_anew(&d); /* which does not make it known */
+	assert_counts(REPORT_UNKNOWN, REPORT_UNKNOWN);
 }
 
 static void outlives_the_table(void **state)

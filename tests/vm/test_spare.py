@@ -96,15 +96,24 @@ def test_bad_reload():
 def test_many_groups():
     """Who is in more groups than are looked through is told, counts, and keeps nobody waiting."""
     wait_spare()
-    command = ["harpe-gov", "run", "--", "true"]
     groups = [grp.getgrnam("harpe-gov").gr_gid, *range(70000, 70300)]
+
+    def refused(words):
+        done = subprocess.run(["harpe-gov", "run", "--", "true"], user="agent", extra_groups=groups,
+                              cwd="/", check=False, capture_output=True, text=True, timeout=30)
+        expect_equal(done.returncode, 125, done)
+        expect(words in done.stderr, done)
+
     since = sh("date '+%F %T.%6N'").strip()
     for _ in range(3):
-        done = subprocess.run(command, user="agent", extra_groups=groups, cwd="/", check=False,
-                              capture_output=True, text=True, timeout=30)
-        expect_equal(done.returncode, 125, done)
-        expect("uid 1000 is in more than 256 supplementary groups" in done.stderr, done)
+        refused("uid 1000 is in more than 256 supplementary groups")
     expect("supervisor" not in sh(["journalctl", "-u", "harpe-gov", "--since", since]))
+    with configured("[access]\nmax-connections = 1\n"), agent_directory() as d:
+        p = start_run("--name", "first", "--", "sleep", "600", cwd=d)
+        wait_until(supervisors, 30, "it is served")
+        refused("uid 1000 has 1 connection already")
+        p.kill()
+        p.wait()
 
 
 def test_daemon_killed():

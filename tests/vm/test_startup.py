@@ -290,8 +290,13 @@ def test_without_nf_tables():
 def test_supervisors_do_not_fit():
     """Half an upgrade: the program of supervisors is gone, or another one."""
     path = "/usr/libexec/harpe-gov/harpe-gov-supervisor"
-    expect_words(refused_in(f"mount --bind /bin/false {path}"), path, "is of another version",
+    other = "printf '#!/bin/sh\\nexit 2\\n' >/tmp/other; chmod 755 /tmp/other; mount --bind /tmp/other"
+    expect_words(refused_in(f"{other} {path}"), path, "is of another version",
                  "install all of harpe-gov anew")
+    os.unlink("/tmp/other")
+    for bad in "/bin/false", "/dev/null", "/etc/hostname":
+        expect_words(refused_in(f"mount --bind {bad} {path}"), path, "cannot be run",
+                     "install all of harpe-gov anew")
     expect_words(refused_in(f"mount -t tmpfs none {os.path.dirname(path)}"), path, "cannot be run")
     probes_pass()
 
