@@ -8,9 +8,9 @@
 /* Notes where the counters stand, before the release. A new scope has none yet. */
 void drops_begin(struct run *r);
 
-/* When its scope is gone, becomes another guest's or is given up: the report's drops_uid and drops_slice, which
- * stay as they are where that cannot be read. What the kernel still sends of sockets without an
- * owner is in it as far as it came before. */
+/* When its scope is gone, becomes another guest's or is given up: the report's drops_uid and
+ * drops_slice, which stay as they are where that cannot be read. What the kernel still sends of
+ * sockets without an owner is in it as far as it came before. */
 void drops_count(struct run *r);
 
 /* The table is about to be replaced; drops_begin_anew() says that it was, and with it its counters:
