@@ -71,6 +71,20 @@ int sealable_memfd(const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+int seal_memfd(int fd)
+{
+	return fcntl(fd, F_ADD_SEALS, SEALS) < 0 ? -errno : 0;
+}
+
+bool is_sealed_memfd(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & SEALS) == SEALS;
+}
+
 int write_whole(int fd, const void *data, size_t len)
 {
 	const char *p = data;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -70,6 +71,12 @@ int write_file_at(int dirfd, const char *path, const char *text);
 /* A memfd that can be sealed (memfd_create(2)), which nobody can execute where the kernel knows
  * that. Negative errno. */
 int sealable_memfd(const char *name);
+
+/* Seals it against every change, further seals included (fcntl(2), F_ADD_SEALS). Negative errno. */
+int seal_memfd(int fd);
+
+/* Is it a memfd that was sealed so? It may have more seals. Never blocks, whatever @fd is. */
+bool is_sealed_memfd(int fd);
 
 /* Writes all of @data, in as many write(2) as it takes; waits when @fd would block. */
 int write_whole(int fd, const void *data, size_t len);

@@ -244,8 +244,6 @@ void command_text(char *const argv[], char text[COMMAND_TEXT_MAX + 1])
 
 /* ---- argv and environment ---- */
 
-#define STRINGS_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
-
 struct strings_header {
 	uint32_t n_args, n_env;
 };
@@ -282,9 +280,8 @@ static int sealed_memfd(const void *data, size_t len, struct error *e)
 				 len);
 	if (r < 0)
 		return error_errno(e, r, "cannot write the command into a memfd");
-	if (fcntl(fd, F_ADD_SEALS, STRINGS_SEALS) < 0)
-		return error_errno(e, -errno, "cannot seal the memfd of the command");
-	return TAKE_FD(fd);
+	r = seal_memfd(fd);
+	return r < 0 ? error_errno(e, r, "cannot seal the memfd of the command") : TAKE_FD(fd);
 }
 
 int strings_pack(char *const argv[], char *const envp[], struct error *e)
@@ -312,9 +309,8 @@ int strings_check(int fd, struct error *e)
 {
 	struct statfs fs;
 	struct stat st;
-	int seals = fcntl(fd, F_GET_SEALS);
 
-	if (seals < 0 || (seals & STRINGS_SEALS) != STRINGS_SEALS)
+	if (!is_sealed_memfd(fd))
 		return error_set(e, -EINVAL, "the command did not come in a sealed memfd");
 	if (fstatfs(fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC || fstat(fd, &st) < 0)
 		return error_set(e, -EINVAL, "the command did not come in a plain memfd");

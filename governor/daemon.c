@@ -332,11 +332,10 @@ static int block_signals(void)
 
 static int first_means(struct daemon *d, struct error *e)
 {
-	struct view_base view = d->view;
-	int fd = write_means(d, &view, e);
+	int fd = write_means(d, &d->view, e);
 
 	if (fd >= 0)
-		take_means(d, &view, fd);
+		take_means(d, &d->view, fd);
 	return fd < 0 ? fd : 0;
 }
 

@@ -2,19 +2,14 @@
 #include "governor/means.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/fd.h"
 #include "governor/confine.h"
 #include "governor/pair.h"
-
-#define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
 
 struct stored {
 	char build[MEANS_BUILD_MAX];
@@ -54,8 +49,8 @@ int means_store(const struct guest_means *means, struct error *e)
 	_cleanup_close_ int fd = sealable_memfd("harpe-gov-means");
 	int r = fd < 0 ? fd : write_all(fd, means);
 
-	if (r == 0 && fcntl(fd, F_ADD_SEALS, SEALS) < 0)
-		r = -errno;
+	if (r == 0)
+		r = seal_memfd(fd);
 	return r < 0 ? error_errno(e, r, "what guests may do cannot be written for supervisors")
 		     : TAKE_FD(fd);
 }
@@ -69,14 +64,6 @@ static size_t size_of(const struct stored *s)
 	return sizeof(*s) + n * sizeof(struct sock_filter);
 }
 
-/* The kernel may have sealed more. */
-static bool is_sealed(int fd)
-{
-	int seals = fcntl(fd, F_GET_SEALS);
-
-	return seals >= 0 && (seals & SEALS) == SEALS;
-}
-
 int means_map(int fd, struct guest_means *ret, struct error *e)
 {
 	static struct sock_fprog filters[CONFINE_PROGRAMS];
@@ -84,7 +71,7 @@ int means_map(int fd, struct guest_means *ret, struct error *e)
 	struct stored *s;
 	struct stat st;
 
-	if (fstat(fd, &st) < 0 || (size_t)st.st_size < sizeof(*s) || !is_sealed(fd))
+	if (fstat(fd, &st) < 0 || (size_t)st.st_size < sizeof(*s) || !is_sealed_memfd(fd))
 		return error_set(e, -EPROTO,
 				 "descriptor %d is not what harpe-govd prepares, which starts this "
 				 "program",

@@ -220,19 +220,27 @@ int preflight_user_namespaces(int number, struct error *e)
 			   "(user.max_user_namespaces, the security modules)");
 }
 
+static int wait_end(pid_t pid, int *ret_status)
+{
+	while (waitpid(pid, ret_status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return 0;
+}
+
 /* In a child: nobody comes back from a user namespace. */
 static int try_user_namespace(void)
 {
 	pid_t pid = fork();
-	int status;
+	int status, r;
 
 	if (pid < 0)
 		return errno;
 	if (pid == 0)
 		_exit(unshare(CLONE_NEWUSER) < 0 ? errno : 0);
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return errno;
+	r = wait_end(pid, &status);
+	if (r < 0)
+		return -r;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
 
@@ -251,12 +259,7 @@ static int try_supervisor(int *ret_status)
 	pid_t pid;
 	int r = posix_spawn(&pid, argv[0], NULL, NULL, argv, environ);
 
-	if (r != 0)
-		return -r;
-	while (waitpid(pid, ret_status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return 0;
+	return r != 0 ? -r : wait_end(pid, ret_status);
 }
 
 static int check_supervisor(struct error *e)

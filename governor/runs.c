@@ -15,7 +15,6 @@
 #include "common/fd.h"
 #include "governor/asks.h"
 #include "governor/cgroup_counters.h"
-#include "governor/deadline.h"
 #include "governor/drops.h"
 #include "governor/journal.h"
 #include "governor/launch.h"

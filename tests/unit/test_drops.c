@@ -11,15 +11,20 @@ enum { UID = 90001, SCOPE = 4711 };
 /* What the table has, FIREWALL_UNKNOWN: it cannot be asked. */
 static uint64_t of_uid, of_scope;
 
+static int say(uint64_t packets, uint64_t *ret_packets)
+{
+	if (packets == FIREWALL_UNKNOWN)
+		return -ENOENT;
+	*ret_packets = packets;
+	return 0;
+}
+
 int firewall_uid_drops(struct firewall *fw, uint32_t uid, uint64_t *ret_packets, struct error *e)
 {
 	(void)fw;
 	(void)e;
 	assert_int_equal(uid, UID);
-	if (of_uid == FIREWALL_UNKNOWN)
-		return -ENOENT;
-	*ret_packets = of_uid;
-	return 0;
+	return say(of_uid, ret_packets);
 }
 
 int firewall_stray_drops(struct firewall *fw, uint64_t scope_id, uint64_t *ret_packets,
@@ -28,10 +33,7 @@ int firewall_stray_drops(struct firewall *fw, uint64_t scope_id, uint64_t *ret_p
 	(void)fw;
 	(void)e;
 	assert_int_equal(scope_id, SCOPE);
-	if (of_scope == FIREWALL_UNKNOWN)
-		return -ENOENT;
-	*ret_packets = of_scope;
-	return 0;
+	return say(of_scope, ret_packets);
 }
 
 static struct daemon d;

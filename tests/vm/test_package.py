@@ -30,10 +30,6 @@ def tables():
     return [line for line in sh("nft list tables").splitlines() if "harpe" in line]
 
 
-def purge():
-    sh("dpkg --purge harpe-gov")
-
-
 @contextlib.contextmanager
 def saved(deb):
     """What the package replaces is there again afterwards."""
@@ -72,7 +68,7 @@ def test_life():
         expect_equal(len(tables()), 1, tables())
         p = start_run("--name", "victim", "--", "sleep", "600", cwd=d)
         wait_running("victim")
-        purge()
+        sh("dpkg --purge harpe-gov")
         expect_equal(p.wait(), 125)
         expect_equal(pool_processes(), [])
         expect_equal(sh(f"systemctl list-unit-files --no-legend {OURS} || true"), "")
