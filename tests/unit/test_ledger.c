@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "governor/ledger.h"
@@ -93,6 +96,43 @@ static void forgets(void **state)
 	assert_int_equal(settle(l), 0);
 }
 
+/* Killed by the kernel between two halves of an entry. */
+static void write_half(const struct ledger *l, const struct report *r)
+{
+	const struct rlimit limit = { .rlim_cur = 8, .rlim_max = 8 };
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		signal(SIGXFSZ, SIG_DFL);
+		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 });
+		setrlimit(RLIMIT_FSIZE, &limit);
+		ledger_note(l->path, r, NULL);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ);
+}
+
+static void survives_its_writer(void **state)
+{
+	struct ledger *l = *state;
+	struct report r, second;
+
+	report_clear(&r);
+	strcpy(r.id, ID);
+	strcpy(r.name, "job");
+	assert_int_equal(ledger_note(l->path, &r, NULL), 0);
+	second = r;
+	second.started_usec = 1;
+	write_half(l, &second);
+	assert_int_equal(settle(l), 1);
+	assert_memory_equal(&l->found, &r, sizeof(r));
+	write_half(l, &second); /* of a first entry nothing is to be read */
+	assert_int_equal(settle(l), 0);
+}
+
 static void put(const struct ledger *l, const char *name, const char *text)
 {
 	char path[128];
@@ -145,7 +185,7 @@ static void complains(void **state)
 	report_clear(&r);
 	strcpy(r.id, ID);
 	assert_int_equal(ledger_note("/nowhere", &r, &e), -ENOENT);
-	assert_mentions(e.text, "/nowhere/", ID, ": cannot be made");
+	assert_mentions(e.text, "/nowhere/", ID, ": cannot be written");
 	assert_int_equal(ledger_settle("/nowhere", on_found, NULL, &e), -ENOENT);
 	assert_int_equal(ledger_open("/nowhere/runs", &e), -ENOENT);
 	assert_mentions(e.text, "/nowhere/runs: cannot be made", "", "");
@@ -157,6 +197,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ledger_test(keeps_what_is_known),
+		ledger_test(survives_its_writer),
 		ledger_test(forgets),
 		ledger_test(knows_the_id_of_what_it_cannot_read),
 		ledger_test(leaves_other_files_alone),
