@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 #include "governor/ledger.h"
 
 #define KILL_TIMEOUT_MS 5000
+#define TRACER_SEC	2
 #define LEFT_BYTES_MAX	(1u << 20) /* in the guest's own file systems */
 
 /* Did execve(2) of the command succeed? The kernel marks who was forked and never did
@@ -51,6 +53,28 @@ static void reap(struct guest *g)
 		r->exit_code = (uint64_t)info.si_status;
 	else
 		r->signal = (uint64_t)info.si_status;
+}
+
+/* Besides the first process: a zombie still counts as a task. */
+static uint64_t tasks_left(const struct guest *g)
+{
+	uint64_t n = cgroup_tasks(&g->cgroup);
+
+	return n != REPORT_UNKNOWN && n > 0 && g->child > 0 ? n - 1 : n;
+}
+
+/* Who traces it is told of its end before its parent is, and may be slow or stopped; a tracer among
+ * the guest's own has just been killed, but may not be gone. SIGCHLD comes when he has let go. */
+static void reap_after_tracer(struct guest *g)
+{
+	struct timespec wait = { .tv_sec = TRACER_SEC };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	do
+		reap(g);
+	while (g->child > 0 && sigtimedwait(&set, NULL, &wait) > 0);
 }
 
 /* The first process ended by itself, or by whom? Kernel counters decide, not the status. */
@@ -101,14 +125,14 @@ void guest_end(struct guest *g, struct error *e)
 	struct report *r = g->report;
 	enum ended ended = g->ended;
 
-	reap(g); /* first: a zombie still counts as a task */
-	r->left_processes = ended == ENDED_EXITED ? cgroup_tasks(&g->cgroup) : REPORT_UNKNOWN;
+	reap(g);
+	r->left_processes = ended == ENDED_EXITED ? tasks_left(g) : REPORT_UNKNOWN;
 	cgroup_sample_memory(&g->cgroup, r);
 	if (cgroup_memory(&g->cgroup) > LEFT_BYTES_MAX)
 		let_go(&g->mounts); /* the scope may serve another guest at once */
 	if (cgroup_kill(&g->cgroup, KILL_TIMEOUT_MS, e) < 0)
 		ended = ENDED_UNKILLABLE;
-	reap(g);
+	reap_after_tracer(g);
 	if (r->guest_ran)
 		r->wall_usec = g->wall_usec;
 	cgroup_counters(&g->cgroup, r);

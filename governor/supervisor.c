@@ -205,10 +205,10 @@ static int dispatch(struct call *c, struct error *e)
 }
 
 /* Signal handling of a process that nobody but the daemon and SIGALRM may end. Blocked, not
- * ignored: the child has only one mask to empty. */
+ * ignored: the child has only one mask to empty. SIGCHLD can be waited for (guest_end.c). */
 static void block_signals(void)
 {
-	static const int blocked[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
+	static const int blocked[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGCHLD };
 	sigset_t set;
 
 	sigemptyset(&set);

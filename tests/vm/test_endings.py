@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import pathlib
 import signal
 import socket
 import struct
@@ -11,6 +12,7 @@ import time
 
 from lib import (AGENT, SLICE, SRC, Result, agent_directory, daemon_pid, expect, expect_equal,
                  pool_processes, python, run, scopes, sh, start_run, wait_running, wait_until)
+from leaks import layers
 
 
 def test_exit_codes():
@@ -217,6 +219,23 @@ def test_unkillable():
         server.wait()
         subprocess.run(["umount", "-l", mountpoint], check=False)
     wait_until(lambda: not scopes(), 40, f"the scope goes when the process does {scopes()}")
+
+
+def test_traced():
+    """A tracer is told of the end first; he may keep it to himself, for a while."""
+    with agent_directory() as d:
+        p = start_run("--name", "traced", "--report", d + "/r.json", "--", "sh", "-c",
+                      "read line; exit 7", cwd=d, stdin=subprocess.PIPE)
+        pid = wait_running("traced")["main_pid"]
+        layers.checked(layers.libc.ptrace(layers.PTRACE_SEIZE, pid, None, None), "PTRACE_SEIZE")
+        p.stdin.write(b"\n")
+        p.stdin.flush()
+        wait_until(lambda: " Z " in pathlib.Path(f"/proc/{pid}/stat").read_text(), 20, "its end")
+        time.sleep(0.5)
+        expect_equal(os.waitpid(pid, layers.WALL), (pid, 7 << 8))
+        r = Result(p, d + "/r.json")
+    expect_equal((r.status, r.report["ended"], r.report["exit_code"]), (7, "exited", 7), r)
+    expect_equal(r.report["pids"]["left_at_end"], 0, r)
 
 
 def test_policy_lost():
