@@ -299,6 +299,13 @@ def wait_ready():
         wait_until(lambda s=s: glob.glob(str(s / "harpe-pin-*.scope")), 30, f"a pin scope in {s}")
 
 
+def entries(*matches):
+    """What the journal has of this boot, as systemd.journal-fields(7) names it."""
+    sh("journalctl --sync")
+    lines = sh(["journalctl", "--boot", "--quiet", "--output=json", *matches]).splitlines()
+    return [json.loads(line) for line in lines]
+
+
 @contextlib.contextmanager
 def configured(text, verb="reload"):
     """The drop-in is in force inside."""

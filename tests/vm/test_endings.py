@@ -10,8 +10,9 @@ import struct
 import subprocess
 import time
 
-from lib import (AGENT, SLICE, SRC, Result, agent_directory, daemon_pid, expect, expect_equal,
-                 pool_processes, python, run, scopes, sh, start_run, wait_running, wait_until)
+from lib import (AGENT, SLICE, SRC, Result, agent_directory, daemon_pid, entries, expect,
+                 expect_equal, pool_processes, python, run, scopes, sh, start_run, wait_running,
+                 wait_until)
 from leaks import layers
 
 
@@ -190,8 +191,17 @@ def test_working_directory():
     expect(b"/home/agent" in r.stderr, r)
 
 
+SEND_AND_READ = """
+import contextlib, socket, sys
+with contextlib.suppress(OSError):
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", 9))
+open(sys.argv[1]).read()
+"""
+
+
 def test_unkillable():
-    """A guest that SIGKILL does not end: the run returns all the same, and its uid is not used."""
+    """A guest that SIGKILL does not end: the run returns all the same, its uid is not used, and the
+    journal has what it had sent so far."""
     mountpoint = "/mnt/stuck"
     os.makedirs(mountpoint, exist_ok=True)
     sh("modprobe fuse")
@@ -201,9 +211,9 @@ def test_unkillable():
         server.stdout.readline()
         begin = time.monotonic()
         with agent_directory() as d:  # no pipes: the stuck process would hold them open
-            p = start_run("--time", "2s", "--ro", mountpoint, "--report", d + "/r.json", "--",
-                          "cat", mountpoint + "/file", cwd=d, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL)
+            p = start_run("--net", "drop", "--time", "2s", "--ro", mountpoint, "--report",
+                          d + "/r.json", "--", "python3", "-c", SEND_AND_READ, mountpoint + "/file",
+                          cwd=d, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             r = Result(p, d + "/r.json")
             kill = subprocess.run(["harpe-gov", "kill", "--all"], stderr=subprocess.PIPE, check=False)
             expect_equal((kill.returncode, kill.stderr.count(b"has not gone within 15 s")), (1, 1),
@@ -212,6 +222,8 @@ def test_unkillable():
         expect(time.monotonic() - begin < 75, time.monotonic() - begin)
         stuck = r.report["uid"]
         expect(pool_processes(), "the process is there, as intended")
+        (entry,) = entries("HARPE_RUN=" + r.report["id"])
+        expect_equal((entry["HARPE_ENDED"], entry["HARPE_DROPS_UID"]), ("unkillable", "1"), entry)
         later = run("--", "id", "-u")
         expect(int(later.stdout) != stuck, later)
     finally:

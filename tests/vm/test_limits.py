@@ -2,15 +2,15 @@
 """Limits of disk bandwidth, where each limit comes from, and what memory was made of: judged from
 cgroupfs and the journal."""
 import contextlib
-import json
 import os
 import pathlib
 import signal
 import subprocess
 import time
 
-from lib import (SLICE, Result, agent_directory, as_agent, daemon_pid, expect, expect_equal,
-                 guest_cgroup, run, sh, start_run, supervisors, wait_ready, wait_running, wait_until)
+from lib import (SLICE, Result, agent_directory, as_agent, daemon_pid, entries, expect,
+                 expect_equal, guest_cgroup, run, sh, start_run, supervisors, wait_ready,
+                 wait_running, wait_until)
 
 MIB = 1 << 20
 RATE = 1 * MIB
@@ -36,12 +36,6 @@ def drop_in(path, text, *then):
 
 def configuration(text):
     return drop_in(DROP_IN, text, "systemctl reload harpe-gov.service")
-
-
-def entries(*matches):
-    sh("journalctl --sync")
-    lines = sh(["journalctl", "--boot", "--quiet", "--output=json", *matches]).splitlines()
-    return [json.loads(line) for line in lines]
 
 
 # ---- disks ----
