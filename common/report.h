@@ -55,7 +55,7 @@ struct report {
 	uint64_t memory_oom_kills;  /* memory.events, oom_kill: by whatever limit, or the host's */
 	uint64_t memory_limit_hits; /* memory.events.local, oom: of the guest's own limit */
 	uint64_t swap_peak;	    /* memory.swap.peak */
-	uint64_t memory_anon, memory_shmem, memory_cache; /* the largest seen: governor/sample.h */
+	uint64_t memory_anon, memory_shmem, memory_cache; /* the largest seen: governor/supervisor/sample.h */
 	uint64_t io_read, io_written;	 /* io.stat, bytes, the sum over all disks */
 	uint64_t pids_peak;		 /* pids.peak */
 	uint64_t pids_refused;		 /* pids.events, max: forks refused */

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "governor/confine.h"
-#include "governor/means.h"
-#include "governor/supervisor.h"
+#include "governor/guest/confine.h"
+#include "governor/supervisor/means.h"
+#include "governor/supervisor/supervisor.h"
 
 int main(int argc, char **argv)
 {

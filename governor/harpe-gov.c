@@ -10,7 +10,7 @@
 #include "common/fd.h"
 #include "common/text.h"
 #include "common/wire.h"
-#include "governor/verb.h"
+#include "governor/client/verb.h"
 
 #define STATUS_USAGE 2
 

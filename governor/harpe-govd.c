@@ -9,13 +9,13 @@
 #include "common/fd.h"
 #include "common/state.h"
 #include "common/text.h"
-#include "governor/access.h"
-#include "governor/audit.h"
-#include "governor/daemon.h"
-#include "governor/firewall_mode.h"
-#include "governor/overlap.h"
-#include "governor/preflight.h"
-#include "governor/slices.h"
+#include "governor/audit/audit.h"
+#include "governor/daemon/access.h"
+#include "governor/daemon/daemon.h"
+#include "governor/daemon/firewall_mode.h"
+#include "governor/daemon/overlap.h"
+#include "governor/daemon/preflight.h"
+#include "governor/daemon/slices.h"
 
 /* Whoever wants to run a guest meanwhile is told what the service manager is told. */
 static int serve(struct error *e)

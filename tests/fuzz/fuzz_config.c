@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "governor/config.h"
-#include "governor/policy.h"
+#include "governor/daemon/config.h"
+#include "governor/daemon/policy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

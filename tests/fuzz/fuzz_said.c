@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/fd.h"
-#include "governor/verify.h"
+#include "governor/verify/verify.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "common/fd.h"
-#include "governor/cgroup_io.h"
-#include "governor/confine.h"
+#include "governor/guest/cgroup_io.h"
+#include "governor/guest/confine.h"
 
 #define UID 90000u
 

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "governor/audit.h"
+#include "governor/audit/audit.h"
 
 enum { COPIES, REWRITES, OTHERS, N_CHECKS };
 

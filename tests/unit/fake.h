@@ -9,7 +9,7 @@
 #include "common/report.h"
 #include "common/request.h"
 #include "common/wire.h"
-#include "governor/verb.h"
+#include "governor/client/verb.h"
 
 struct fake {
 	char dir[32], socket[64], report[64]; /* paths; the report is not there yet */

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "governor/access.h"
+#include "governor/daemon/access.h"
 
 #define NOBODY_ELSE 4711u
 #define MIB	    (UINT64_C(1) << 20)

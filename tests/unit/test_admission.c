@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "governor/admission.h"
+#include "governor/daemon/admission.h"
 
 #define MIB	 (UINT64_C(1) << 20)
 #define RUNS_MAX 32

@@ -30,13 +30,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "governor/confine.h"
-#include "governor/identity.h"
-#include "governor/network.h"
-#include "governor/pair.h"
-#include "governor/spaces.h"
-#include "governor/view.h"
-#include "governor/view_ground.h"
+#include "governor/daemon/identity.h"
+#include "governor/guest/confine.h"
+#include "governor/guest/network.h"
+#include "governor/guest/spaces.h"
+#include "governor/guest/view.h"
+#include "governor/guest/view_ground.h"
+#include "governor/supervisor/pair.h"
 
 #define UID	    3000000000u /* nobody's */
 #define STATUS_SIZE 8192

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "governor/asks.h"
+#include "governor/daemon/asks.h"
 
 enum { ALICE = 1001 };
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "governor/audit.h"
+#include "governor/audit/audit.h"
 
 /* ---- results ---- */
 

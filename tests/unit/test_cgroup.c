@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "governor/cgroup_counters.h"
-#include "governor/cgroup_limits.h"
+#include "governor/guest/cgroup_counters.h"
+#include "governor/guest/cgroup_limits.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "governor/cgroup_io.h"
+#include "governor/guest/cgroup_io.h"
 
 static const char io_max[] = "8:0 rbps=1048576 wbps=max riops=max wiops=max\n"
 			     "8:16 rbps=4096 wbps=65536 riops=max wiops=10\n"

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "governor/config.h"
-#include "governor/confine.h"
+#include "governor/daemon/config.h"
+#include "governor/guest/confine.h"
 
 #define TEXT_SIZE 16384
 #define MIB	  (UINT64_C(1) << 20)

@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "governor/confine.h"
+#include "governor/guest/confine.h"
 
 #define UID	    90000u
 #define STATUS_SIZE 8192

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/request.h"
-#include "governor/deadline.h"
+#include "governor/supervisor/deadline.h"
 
 #define PATIENCE 20000 /* ms */
 

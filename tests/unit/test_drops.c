@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "governor/drops.h"
+#include "governor/daemon/drops.h"
 
 enum { UID = 90001, SCOPE = 4711 };
 

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "governor/holder.h"
+#include "governor/daemon/holder.h"
 
 #define MANY	 200
 #define PATIENCE 5000 /* ms; used up only when something is wrong */

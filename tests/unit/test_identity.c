@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "governor/identity.h"
+#include "governor/daemon/identity.h"
 
 #define FIRST UINT32_C(3000000000) /* nobody's */
 #define COUNT 5

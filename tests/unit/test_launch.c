@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "governor/confine.h"
-#include "governor/launch.h"
-#include "governor/means.h"
-#include "governor/pair.h"
+#include "governor/daemon/launch.h"
+#include "governor/guest/confine.h"
+#include "governor/supervisor/means.h"
+#include "governor/supervisor/pair.h"
 
 static struct sock_filter code[] = { { .code = 6, .k = 0x7fff0000 }, { .code = 6, .k = 0 } };
 static const struct sock_fprog filters[CONFINE_PROGRAMS] = { { .len = 2, .filter = code },

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "governor/ledger.h"
+#include "governor/supervisor/ledger.h"
 
 #define ID "0123456789abcdef"
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "governor/network.h"
+#include "governor/guest/network.h"
 
 static const char snmp[] =
 	"Ip: Forwarding DefaultTTL OutRequests OutDiscards OutNoRoutes ReasmFails\n"

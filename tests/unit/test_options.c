@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-#include "governor/verb.h"
+#include "governor/client/verb.h"
 
 #define HELP_MAX   8192
 #define HELP_WIDTH 80

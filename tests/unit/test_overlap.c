@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "governor/overlap.h"
+#include "governor/daemon/overlap.h"
 
 #define FIRST 90000u
 #define COUNT 256u /* the last is 90255 */

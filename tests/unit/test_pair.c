@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/wire.h"
-#include "governor/pair.h"
+#include "governor/supervisor/pair.h"
 
 struct record {
 	uint64_t number;

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "governor/parent_check.h"
+#include "governor/supervisor/parent_check.h"
 
 static int pidfd_of(pid_t pid)
 {

@@ -2,8 +2,8 @@
 /* In which slice a scope comes to lie. */
 #include "tests/unit/test.h"
 
-#include "governor/part.h"
-#include "governor/place.h"
+#include "governor/daemon/part.h"
+#include "governor/daemon/place.h"
 
 #define UIDS 100 /* four parts of 32: one more than they fill */
 #define PATH "/sys/fs/cgroup/harpe.slice/harpe-web.slice"

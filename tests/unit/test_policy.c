@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "governor/policy.h"
+#include "governor/daemon/policy.h"
 
 #define MIB (UINT64_C(1) << 20)
 

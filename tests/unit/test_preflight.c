@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-#include "governor/preflight.h"
-#include "governor/preflight_systemd.h"
+#include "governor/daemon/preflight.h"
+#include "governor/daemon/preflight_systemd.h"
 
 /* One sentence that names what is missing and what helps. */
 static void assert_refused(int r, const struct error *e, const char *missing, const char *remedy)

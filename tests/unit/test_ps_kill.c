@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "governor/rows.h"
+#include "governor/client/rows.h"
 #include "tests/unit/fake.h"
 
 static const struct guest_row rows[] = {

@@ -9,8 +9,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "governor/scope.h"
-#include "governor/scope_message.h"
+#include "governor/daemon/scope.h"
+#include "governor/daemon/scope_message.h"
 
 #define SYSTEM	 "org.freedesktop.DBus"
 #define JOB	 MANAGER_PATH "/job/7"

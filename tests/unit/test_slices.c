@@ -4,7 +4,7 @@
 
 #include <arpa/inet.h>
 
-#include "governor/slices.h"
+#include "governor/daemon/slices.h"
 
 static bool is_due(const struct profile *p, const char *address, uint32_t prefix)
 {

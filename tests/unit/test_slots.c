@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "governor/place.h"
-#include "governor/slots.h"
+#include "governor/daemon/place.h"
+#include "governor/daemon/slots.h"
 
 #define MIB  (UINT64_C(1) << 20)
 #define HOUR (3600 * USEC_PER_SEC)

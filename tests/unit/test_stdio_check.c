@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "governor/stdio_check.h"
+#include "governor/supervisor/stdio_check.h"
 
 static void assert_allowed(int fd)
 {

@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "common/request.h"
-#include "governor/deadline.h"
-#include "governor/guest.h"
-#include "governor/pair.h"
-#include "governor/supervisor.h"
+#include "governor/supervisor/deadline.h"
+#include "governor/supervisor/guest.h"
+#include "governor/supervisor/pair.h"
+#include "governor/supervisor/supervisor.h"
 
 enum { SECOND_USEC = 40000, DEADLINE_USEC = DEADLINE_SEC * SECOND_USEC };
 

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "governor/ledger.h"
-#include "governor/sweep.h"
+#include "governor/daemon/sweep.h"
+#include "governor/supervisor/ledger.h"
 
 #define ID "0123456789abcdef"
 

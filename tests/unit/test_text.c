@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/text.h"
-#include "governor/verb.h"
+#include "governor/client/verb.h"
 
 static void assert_escaped(const char *text, const char *want)
 {

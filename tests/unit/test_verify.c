@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "governor/verify.h"
+#include "governor/verify/verify.h"
 
 /* ---- lines ---- */
 

@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "governor/handed.h"
-#include "governor/mounts.h"
-#include "governor/view_base.h"
-#include "governor/view_request.h"
+#include "governor/client/view_request.h"
+#include "governor/guest/handed.h"
+#include "governor/guest/mounts.h"
+#include "governor/guest/view_base.h"
 
 /* ---- paths ---- */
 

@@ -128,7 +128,7 @@ def all_scopes():
 
 
 def part(profile, number):
-    """The directory of a part of a profile's slice: see governor/part.h."""
+    """The directory of a part of a profile's slice: see governor/daemon/part.h."""
     slice_ = SLICE.with_name(f"harpe-{profile}.slice")
     return slice_ / f"harpe-{profile}-{number}.slice" if number else slice_
 

@@ -17,7 +17,7 @@ from lib import (DROP_IN, Result, agent_directory, configured, daemon_pid, expec
                  wait_running, wait_slots, wait_until)
 from test_audit import assert_healthy, audit
 
-FULL = 32  # governor/part.h
+FULL = 32  # governor/daemon/part.h
 CROWD = "[access]\nmax-guests = 200\nmax-connections = 250\n"
 
 
