@@ -27,9 +27,9 @@ struct network {
 };
 #define NETWORK_NULL ((struct network){ -1, -1 })
 
-/* In the supervisor: is @pid in a network namespace that is not ours? -ESTALE if not. Opens the
- * namespace's counters; they keep it alive until network_close(). */
-int network_verify(pid_t pid, struct network *ret, struct error *e);
+/* Opens the counters of the network namespace that @pid is in; they keep it alive until
+ * network_close(). */
+void network_open(pid_t pid, struct network *ret);
 
 /* What was sent to where no route leads: packets, and connections that could not be made. Adds
  * OutNoRoutes of "Ip:" in /proc/net/snmp and Ip6OutNoRoutes in /proc/net/snmp6 (SNMP counters,

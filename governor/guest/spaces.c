@@ -54,17 +54,29 @@ int spaces_enter(const struct spaces *s, struct error *e)
 	return network_enter(s->net, e);
 }
 
-int spaces_verify(pid_t pid, struct error *e)
+static int verify_one(pid_t pid, const char *name, const char *what, struct error *e)
 {
 	struct stat own, theirs;
-	char path[32];
+	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/ipc", pid);
-	if (stat(path, &theirs) < 0 || stat("/proc/self/ns/ipc", &own) < 0)
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", name);
+	if (stat(path, &own) < 0)
+		return error_errno(e, -errno, "%s cannot be looked at", path);
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, name);
+	if (stat(path, &theirs) < 0)
 		return error_errno(e, -errno, "%s cannot be looked at", path);
 	return own.st_ino != theirs.st_ino
 		       ? 0
-		       : error_set(e, -ESTALE, "the guest is in the host's IPC namespace");
+		       : error_set(e, -ESTALE, "the guest is in the host's %s namespace", what);
+}
+
+int spaces_verify(pid_t pid, bool own_network, struct error *e)
+{
+	int r = verify_one(pid, "ipc", "IPC", e);
+
+	if (r == 0)
+		r = verify_one(pid, "mnt", "mount", e);
+	return r == 0 && own_network ? verify_one(pid, "net", "network", e) : r;
 }
 
 void spaces_close(struct spaces *s)

@@ -28,8 +28,8 @@ int spaces_make(const struct view_start *start, bool own_network, struct spaces 
  * for view_build(). */
 int spaces_enter(const struct spaces *s, struct error *e);
 
-/* In the supervisor: is @pid in an IPC namespace that is not ours? -ESTALE if not. */
-int spaces_verify(pid_t pid, struct error *e);
+/* In the supervisor: is @pid in namespaces that are not ours? -ESTALE if not. */
+int spaces_verify(pid_t pid, bool own_network, struct error *e);
 
 void spaces_close(struct spaces *s);
 

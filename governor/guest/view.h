@@ -33,6 +33,6 @@ int view_build(const struct view_plan *plan, struct error *e);
 int view_enter_cwd(const struct handed *handed, struct error *e);
 
 /* In the supervisor: does process @pid have a root of its own that is read-only, and a mount
- * namespace that is neither ours nor @ground? Returns a descriptor of that, which keeps it: what
+ * namespace that is not @ground? Returns a descriptor of that, which keeps it: what
  * dies with it would hold up the end of the last process in it. */
 int view_verify(pid_t pid, int ground, int *ret_mounts, struct error *e);

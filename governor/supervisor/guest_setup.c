@@ -183,12 +183,10 @@ static int verify_child(struct guest *g, struct error *e)
 	int r = confine_verify(g->child, g->grant.uid, e);
 
 	if (r == 0)
-		r = spaces_verify(g->child, e);
-	if (r == 0)
-		r = view_verify(g->child, g->call->means->ground, &g->mounts, e);
+		r = spaces_verify(g->child, g->grant.own_network, e);
 	if (r == 0 && g->grant.own_network)
-		r = network_verify(g->child, &g->network, e);
-	return r;
+		network_open(g->child, &g->network);
+	return r == 0 ? view_verify(g->child, g->call->means->ground, &g->mounts, e) : r;
 }
 
 static int ask_release(struct guest *g, struct error *e)

@@ -769,42 +769,17 @@ static int become_nothing(uint32_t uid, struct error *e)
 	return 0;
 }
 
-static int become_rooted(uint32_t uid, struct error *e)
+static void sees_who_has_no_view(void **state)
 {
-	(void)uid;
-	return chroot("/run/harpe-gov") < 0 ? error_errno(e, -errno, "chroot") : 0;
-}
-
-static void assert_no_view(int (*become)(uint32_t uid, struct error *e), const char *what)
-{
-	struct child c = start(become, UID);
+	struct child c = start(become_nothing, UID);
 	struct error e = ERROR_NULL;
 	int other = our_mounts(), mounts = -1;
 
+	(void)state;
 	assert_int_equal(view_verify(c.pid, other, &mounts, &e), -ESTALE);
-	assert_mentions(e.text, what, "", "");
+	assert_mentions(e.text, "the guest has no read-only root of its own", "", "");
 	close_fd(&mounts);
 	close_fd(&other);
-	stop(&c);
-}
-
-/* A read-only root in memory that is not in a namespace of its own is not enough. */
-static int become_verifier(uint32_t uid, struct error *e)
-{
-	(void)uid;
-	(void)e;
-	assert_no_view(become_nothing, "the guest has no read-only root of its own");
-	leave_the_host();
-	assert_int_equal(mount("test", "/run/harpe-gov", "tmpfs", MS_RDONLY | MS_NOSUID, NULL), 0);
-	assert_no_view(become_rooted, "the guest is in the host's mount namespace");
-	return 0;
-}
-
-static void sees_who_has_no_view(void **state)
-{
-	struct child c = start(become_verifier, UID);
-
-	(void)state;
 	stop(&c);
 }
 
@@ -920,9 +895,10 @@ static void enters_namespaces_that_were_made_before(void **state)
 	c = start(become_prepared, UID);
 	assert_prepared(c.pid, &other);
 	assert_fresh_view(c.pid, 1 << 21);
-	if (network_verify(c.pid, &network, &e) < 0 || spaces_verify(c.pid, &e) < 0 ||
-	    view_verify(c.pid, ground, &mounts, &e) < 0)
+	if (spaces_verify(c.pid, true, &e) < 0 || view_verify(c.pid, ground, &mounts, &e) < 0)
 		fail_msg("%s", e.text);
+	network_open(c.pid, &network);
+	assert_true(network.snmp >= 0);
 	network_close(&network);
 	stop(&c);
 	close_fd(&mounts);
@@ -962,9 +938,45 @@ static void enters_nothing_else(void **state)
 	assert_mentions(e.text, "the network namespace cannot be entered: ", "", "");
 	assert_int_equal(view_start_enter(uts, 0, &(struct view_start){ 0 }, &e), -EINVAL);
 	assert_mentions(e.text, "the mount namespace cannot be entered: ", "", "");
-	assert_int_equal(spaces_verify(getpid(), &e), -ESTALE);
-	assert_mentions(e.text, "in the host's IPC namespace", "", "");
 	close(uts);
+}
+
+static int become_other_for_ipc(uint32_t uid, struct error *e)
+{
+	(void)uid;
+	return unshare(CLONE_NEWIPC) < 0 ? error_errno(e, -errno, "unshare") : 0;
+}
+
+static int become_other_but_for_network(uint32_t uid, struct error *e)
+{
+	(void)uid;
+	return unshare(CLONE_NEWIPC | CLONE_NEWNS) < 0 ? error_errno(e, -errno, "unshare") : 0;
+}
+
+static void assert_in_ours(int (*become)(uint32_t uid, struct error *e), bool own_network,
+			   const char *what)
+{
+	struct child c = start(become, UID);
+	struct error e = ERROR_NULL;
+
+	assert_int_equal(spaces_verify(c.pid, own_network, &e), what ? -ESTALE : 0);
+	if (what)
+		assert_mentions(e.text, "in the host's ", what, " namespace");
+	stop(&c);
+}
+
+/* Each by itself. */
+static void notices_the_hosts_namespaces(void **state)
+{
+	struct error e = ERROR_NULL;
+
+	(void)state;
+	assert_in_ours(become_nothing, true, "IPC");
+	assert_in_ours(become_other_for_ipc, true, "mount");
+	assert_in_ours(become_other_but_for_network, true, "network");
+	assert_in_ours(become_other_but_for_network, false, NULL);
+	assert_true(spaces_verify(-1, true, &e) < 0);
+	assert_mentions(e.text, "/proc/-1/ns/ipc cannot be looked at", "", "");
 }
 
 int main(void)
@@ -990,6 +1002,7 @@ int main(void)
 		cmocka_unit_test(enters_namespaces_that_were_made_before),
 		cmocka_unit_test(closes_them_aside),
 		cmocka_unit_test(enters_nothing_else),
+		cmocka_unit_test(notices_the_hosts_namespaces),
 	};
 
 	if (geteuid() != 0) {
