@@ -397,6 +397,7 @@ static void say_wall_clock(const struct report *r, char *buf, size_t size)
 
 /* What is said of the rest; the error follows when there is one. */
 static const char *const plain_sentences[ENDED_COUNT] = {
+	[ENDED_EXITED] = "the command ended",
 	[ENDED_KILLED] = "killed by an operator: \"harpe-gov kill\", or its scope was stopped",
 	[ENDED_CALLER_GONE] = "the caller went away: the guest was killed",
 	[ENDED_POLICY_LOST] = "the firewall was no longer in force: the guest was killed",
@@ -415,19 +416,22 @@ static void say_plain(const struct report *r, char *buf, size_t size)
 	snprintf(buf, size, "%s%s%s", sentence, r->error[0] ? ": " : "", r->error);
 }
 
-/* Reasons that are not here are the program's own end. */
+/* Of a command that was killed by a signal of somebody else's nothing is said. */
 static void (*const sayers[ENDED_COUNT])(const struct report *, char *, size_t) = {
-	[ENDED_MEMORY] = say_memory,	     [ENDED_CPU_TIME] = say_cpu_time,
-	[ENDED_WALL_CLOCK] = say_wall_clock, [ENDED_KILLED] = say_plain,
-	[ENDED_CALLER_GONE] = say_plain,     [ENDED_POLICY_LOST] = say_plain,
-	[ENDED_SETUP_FAILED] = say_plain,    [ENDED_GOVERNOR_STOPPED] = say_plain,
-	[ENDED_GOVERNOR_LOST] = say_plain,   [ENDED_UNKILLABLE] = say_plain,
+	[ENDED_EXITED] = say_plain,	      [ENDED_MEMORY] = say_memory,
+	[ENDED_CPU_TIME] = say_cpu_time,      [ENDED_WALL_CLOCK] = say_wall_clock,
+	[ENDED_KILLED] = say_plain,	      [ENDED_CALLER_GONE] = say_plain,
+	[ENDED_POLICY_LOST] = say_plain,      [ENDED_SETUP_FAILED] = say_plain,
+	[ENDED_GOVERNOR_STOPPED] = say_plain, [ENDED_GOVERNOR_LOST] = say_plain,
+	[ENDED_UNKILLABLE] = say_plain,
 };
 
 const char *report_sentence(const struct report *r, char *buf, size_t size)
 {
 	if (r->ended >= ENDED_COUNT || !sayers[r->ended])
 		return NULL;
+	if (r->ended == ENDED_EXITED && !r->error[0])
+		return NULL; /* its status is its own affair */
 	sayers[r->ended](r, buf, size);
 	return buf;
 }

@@ -55,7 +55,7 @@ struct report {
 	uint64_t memory_oom_kills;  /* memory.events, oom_kill: by whatever limit, or the host's */
 	uint64_t memory_limit_hits; /* memory.events.local, oom: of the guest's own limit */
 	uint64_t swap_peak;	    /* memory.swap.peak */
-	uint64_t memory_anon, memory_shmem, memory_cache; /* the largest seen: governor/supervisor/sample.h */
+	uint64_t memory_anon, memory_shmem, memory_cache; /* the largest seen: sample.h */
 	uint64_t io_read, io_written;	 /* io.stat, bytes, the sum over all disks */
 	uint64_t pids_peak;		 /* pids.peak */
 	uint64_t pids_refused;		 /* pids.events, max: forks refused */
@@ -86,8 +86,8 @@ int report_flat(const struct report *r, report_take take, void *userdata);
 /* An object with a member per limit: a number, "max" or null. NULL when out of memory. */
 json_t *limits_json(const struct limits *limits);
 
-/* The one line for people, without "harpe-gov: " and newline, when the reason is not "the program
- * ended"; returns NULL then, else @buf. */
+/* The one line for people, without "harpe-gov: " and newline: @buf. NULL when the reason is that
+ * the program ended, and nothing is wrong with that. */
 const char *report_sentence(const struct report *r, char *buf, size_t size);
 
 /* The exit status of `harpe-gov run`: the guest's own code, 124 when a limit ended it, 125 when the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * `harpe-gov firewall`: the daemon's program has the configuration and speaks netlink, so it does
- * the work; governor/firewall_mode.c.
+ * the work; governor/daemon/firewall_mode.c.
  */
 #include <stddef.h>
 #include <stdio.h>

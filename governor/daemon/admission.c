@@ -13,6 +13,7 @@
 #include "governor/daemon/admission.h"
 
 #include "common/text.h"
+#include "governor/daemon/access.h"
 
 static uint64_t memory_of_all(const struct daemon *d)
 {

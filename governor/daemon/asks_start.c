@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/fd.h"
+#include "governor/daemon/access.h"
 #include "governor/daemon/admission.h"
 #include "governor/daemon/asks.h"
 #include "governor/daemon/drops.h"

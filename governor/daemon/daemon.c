@@ -15,6 +15,7 @@
 #include "common/fd.h"
 #include "common/state.h"
 #include "common/text.h"
+#include "governor/daemon/access.h"
 #include "governor/daemon/asks.h"
 #include "governor/daemon/daemon_mounts.h"
 #include "governor/daemon/journal.h"

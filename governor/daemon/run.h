@@ -6,9 +6,9 @@
  */
 #pragma once
 
-#include "governor/daemon/access.h"
 #include "governor/daemon/daemon.h"
 #include "governor/daemon/holder.h"
+#include "governor/guest/caller.h"
 #include "governor/supervisor/deadline.h"
 
 #define REQUEST_USEC ((DEADLINE_SEC + 1) * USEC_PER_SEC) /* for a supervisor to look at one */

@@ -28,7 +28,7 @@ struct network {
 #define NETWORK_NULL ((struct network){ -1, -1 })
 
 /* Opens the counters of the network namespace that @pid is in; they keep it alive until
- * network_close(). */
+ * network_close(). What cannot be opened is -1, and its counters are not known. */
 void network_open(pid_t pid, struct network *ret);
 
 /* What was sent to where no route leads: packets, and connections that could not be made. Adds

@@ -28,7 +28,8 @@ int spaces_make(const struct view_start *start, bool own_network, struct spaces 
  * for view_build(). */
 int spaces_enter(const struct spaces *s, struct error *e);
 
-/* In the supervisor: is @pid in namespaces that are not ours? -ESTALE if not. */
+/* In the supervisor: is @pid in namespaces for IPC and mounts, and with @own_network for the
+ * network, none of which is ours? -ESTALE if not. */
 int spaces_verify(pid_t pid, bool own_network, struct error *e);
 
 void spaces_close(struct spaces *s);

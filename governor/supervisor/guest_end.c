@@ -10,12 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/fd.h"
 #include "governor/guest/cgroup_counters.h"
 #include "governor/supervisor/ledger.h"
 
 #define KILL_TIMEOUT_MS 5000
-#define TRACER_SEC	2
+#define TRACER_USEC	(2 * USEC_PER_SEC)
 #define LEFT_BYTES_MAX	(1u << 20) /* in the guest's own file systems */
 
 /* Did execve(2) of the command succeed? The kernel marks who was forked and never did
@@ -64,17 +65,21 @@ static uint64_t tasks_left(const struct guest *g)
 }
 
 /* Who traces it is told of its end before its parent is, and may be slow or stopped; a tracer among
- * the guest's own has just been killed, but may not be gone. SIGCHLD comes when he has let go. */
+ * the guest's own has just been killed, but may not be gone. SIGCHLD comes when he has let go. One
+ * who keeps it for longer keeps its status as well. */
 static void reap_after_tracer(struct guest *g)
 {
-	struct timespec wait = { .tv_sec = TRACER_SEC };
+	uint64_t end = clock_usec(CLOCK_MONOTONIC) + TRACER_USEC, now;
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
-	do
-		reap(g);
-	while (g->child > 0 && sigtimedwait(&set, NULL, &wait) > 0);
+	for (reap(g); g->child > 0 && (now = clock_usec(CLOCK_MONOTONIC)) < end; reap(g)) {
+		struct timespec left = { .tv_sec = (time_t)((end - now) / USEC_PER_SEC),
+					 .tv_nsec = (long)((end - now) % USEC_PER_SEC) * 1000 };
+
+		sigtimedwait(&set, NULL, &left); /* or EINTR */
+	}
 }
 
 /* The first process ended by itself, or by whom? Kernel counters decide, not the status. */
@@ -130,9 +135,12 @@ void guest_end(struct guest *g, struct error *e)
 	cgroup_sample_memory(&g->cgroup, r);
 	if (cgroup_memory(&g->cgroup) > LEFT_BYTES_MAX)
 		let_go(&g->mounts); /* the scope may serve another guest at once */
-	if (cgroup_kill(&g->cgroup, KILL_TIMEOUT_MS, e) < 0)
+	if (cgroup_kill(&g->cgroup, KILL_TIMEOUT_MS, e) < 0) {
 		ended = ENDED_UNKILLABLE;
-	reap_after_tracer(g);
+		reap(g);
+	} else {
+		reap_after_tracer(g);
+	}
 	if (r->guest_ran)
 		r->wall_usec = g->wall_usec;
 	cgroup_counters(&g->cgroup, r);
@@ -140,6 +148,8 @@ void guest_end(struct guest *g, struct error *e)
 		cgroup_throttle(&g->cgroup, NULL);
 	network_unroutable(&g->network, &r->unroutable);
 	r->ended = ended == ENDED_EXITED ? why_it_ended(r, e) : ended;
+	if (r->ended == ENDED_EXITED && g->child > 0)
+		error_set(e, -ECHILD, "its status is kept back by who traces it");
 	memcpy(r->error, e->text, sizeof(r->error));
 	leave_scope(g);
 	cgroup_close(&g->cgroup);

@@ -17,20 +17,21 @@ int ledger_open(const char *path, struct error *e)
 	return 0;
 }
 
-static void entry_path(const char *path, const char *id, char *buf, size_t size)
+static void entry_path(const char *path, const char *before, const char *id, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s/%.*s", path, RUN_ID_LEN, id);
+	snprintf(buf, size, "%s/%s%.*s", path, before, RUN_ID_LEN, id);
 }
 
 static int write_entry(const char *file, const void *data, size_t n)
 {
-	_cleanup_close_ int fd = -1;
-
-	fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	_cleanup_close_ int fd =
+		open(file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return fd < 0 ? -errno : write_whole(fd, data, n);
 }
 
-/* Whoever writes it may be killed at any time: the earlier one stays until this one is whole. */
+/* Whoever writes it may be killed at any time: the earlier one stays until this one is whole. Where
+ * there is no room for both (ENOSPC) this one, or an empty one: the earlier one is no longer true.
+ */
 int ledger_note(const char *path, const struct report *r, struct error *e)
 {
 	WIRE_BUFFER(buf);
@@ -38,22 +39,23 @@ int ledger_note(const char *path, const struct report *r, struct error *e)
 	ssize_t n = wire_encode(WIRE_REPORT, report_fields, report_n_fields, r, buf, sizeof(buf));
 	int ret;
 
-	entry_path(path, r->id, file, sizeof(file));
-	snprintf(unfinished, sizeof(unfinished), "%s/" UNFINISHED "%.*s", path, RUN_ID_LEN, r->id);
+	entry_path(path, "", r->id, file, sizeof(file));
+	entry_path(path, UNFINISHED, r->id, unfinished, sizeof(unfinished));
 	ret = n < 0 ? (int)n : write_entry(unfinished, buf, (size_t)n);
 	if (ret == 0 && rename(unfinished, file) < 0)
 		ret = -errno;
-	if (ret == 0)
-		return 0;
-	unlink(unfinished);
-	return error_errno(e, ret, "%s: cannot be written", file);
+	if (ret < 0) {
+		unlink(unfinished);
+		ret = write_entry(file, buf, n < 0 ? 0 : (size_t)n);
+	}
+	return ret < 0 ? error_errno(e, ret, "%s: cannot be written", file) : 0;
 }
 
 void ledger_forget(const char *path, const char *id)
 {
 	char file[512];
 
-	entry_path(path, id, file, sizeof(file));
+	entry_path(path, "", id, file, sizeof(file));
 	unlink(file);
 }
 

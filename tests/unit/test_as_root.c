@@ -924,7 +924,7 @@ static void closes_them_aside(void **state)
 	assert_int_equal(spaces_close_aside(&none), 0);
 }
 
-/* Whoever could not enter stays in the host's: it is an error, and seen when it is looked at. */
+/* Whoever could not enter would stay in the host's. */
 static void enters_nothing_else(void **state)
 {
 	int uts = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC); /* of another kind */

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -96,22 +98,28 @@ static void forgets(void **state)
 	assert_int_equal(settle(l), 0);
 }
 
-/* Killed by the kernel between two halves of an entry. */
-static void write_half(const struct ledger *l, const struct report *r)
+/* In a child that may write no more than 8 bytes of a file; its wait status. */
+static int write_half(const struct ledger *l, const struct report *r, void (*on_limit)(int))
 {
 	const struct rlimit limit = { .rlim_cur = 8, .rlim_max = 8 };
-	int status;
+	int status = -1;
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		signal(SIGXFSZ, SIG_DFL);
+		signal(SIGXFSZ, on_limit);
 		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 });
 		setrlimit(RLIMIT_FSIZE, &limit);
-		ledger_note(l->path, r, NULL);
-		_exit(0);
+		_exit(-ledger_note(l->path, r, NULL));
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void assert_killed_half_way(const struct ledger *l, const struct report *r)
+{
+	int status = write_half(l, r, SIG_DFL);
+
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ);
 }
 
@@ -126,11 +134,67 @@ static void survives_its_writer(void **state)
 	assert_int_equal(ledger_note(l->path, &r, NULL), 0);
 	second = r;
 	second.started_usec = 1;
-	write_half(l, &second);
+	assert_killed_half_way(l, &second);
 	assert_int_equal(settle(l), 1);
 	assert_memory_equal(&l->found, &r, sizeof(r));
-	write_half(l, &second); /* of a first entry nothing is to be read */
+	assert_killed_half_way(l, &second); /* of a first entry nothing is to be read */
 	assert_int_equal(settle(l), 0);
+}
+
+/* In a process of its own: the exit status says what went wrong. */
+static int note_twice_in_a_page(struct ledger *l, struct report *r)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("test", l->path, "tmpfs", 0, "size=4096") < 0)
+		return 1;
+	if (ledger_note(l->path, r, NULL) < 0)
+		return 2;
+	r->started_usec = 1;
+	if (ledger_note(l->path, r, NULL) < 0)
+		return 3;
+	if (settle(l) != 1 || memcmp(&l->found, r, sizeof(*r)) != 0)
+		return 4;
+	return umount(l->path) == 0 ? 0 : 5;
+}
+
+static void needs_no_room_for_two(void **state)
+{
+	struct ledger *l = *state;
+	struct report r;
+	int status = -1;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		skip();
+	report_clear(&r);
+	strcpy(r.id, ID);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(note_twice_in_a_page(l, &r));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* What is no longer true does not stay, and nothing else does. */
+static void leaves_nothing_untrue(void **state)
+{
+	struct ledger *l = *state;
+	char unfinished[128];
+	struct report r;
+	int status;
+
+	report_clear(&r);
+	strcpy(r.id, ID);
+	strcpy(r.name, "job");
+	snprintf(unfinished, sizeof(unfinished), "%s/." ID, l->path);
+	assert_int_equal(ledger_note(l->path, &r, NULL), 0);
+	status = write_half(l, &r, SIG_IGN);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == EFBIG);
+	assert_true(access(unfinished, F_OK) < 0);
+	assert_int_equal(settle(l), 1);
+	assert_string_equal(l->found.id, ID);
+	assert_string_equal(l->found.name, "");
 }
 
 static void put(const struct ledger *l, const char *name, const char *text)
@@ -163,7 +227,8 @@ static void knows_the_id_of_what_it_cannot_read(void **state)
 
 static void leaves_other_files_alone(void **state)
 {
-	static const char *const names[] = { "README", "0123456789ABCDEF", "0123456789abcdef0" };
+	static const char *const names[] = { "README", "0123456789ABCDEF", "0123456789abcdef0",
+					     ".README", ".0123456789abcdef0" };
 	struct ledger *l = *state;
 	char path[128];
 
@@ -198,6 +263,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ledger_test(keeps_what_is_known),
 		ledger_test(survives_its_writer),
+		ledger_test(needs_no_room_for_two),
+		ledger_test(leaves_nothing_untrue),
 		ledger_test(forgets),
 		ledger_test(knows_the_id_of_what_it_cannot_read),
 		ledger_test(leaves_other_files_alone),

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The counters of a network namespace, and whose it is. */
+/* The counters of a network namespace. */
 #include "tests/unit/test.h"
-
-#include <errno.h>
-#include <unistd.h>
 
 #include "governor/guest/network.h"
 

@@ -194,6 +194,7 @@ static const struct {
 	uint64_t code;
 } sentences[] = {
 	{ ENDED_EXITED, NULL, "", 0 },
+	{ ENDED_EXITED, "the command ended: nobody knows how", "nobody knows how", REPORT_UNKNOWN },
 	{ ENDED_SIGNALED, NULL, "", 0 },
 	{ ENDED_MEMORY,
 	  "memory limit of 64M reached: the guest was killed (2 kills by the kernel, peak 64M)", "",

@@ -211,7 +211,7 @@ def test_unkillable():
         server.stdout.readline()
         begin = time.monotonic()
         with agent_directory() as d:  # no pipes: the stuck process would hold them open
-            p = start_run("--net", "drop", "--time", "2s", "--ro", mountpoint, "--report",
+            p = start_run("--net", "drop", "--time", "10s", "--ro", mountpoint, "--report",
                           d + "/r.json", "--", "python3", "-c", SEND_AND_READ, mountpoint + "/file",
                           cwd=d, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             r = Result(p, d + "/r.json")
@@ -233,8 +233,10 @@ def test_unkillable():
     wait_until(lambda: not scopes(), 40, f"the scope goes when the process does {scopes()}")
 
 
-def test_traced():
-    """A tracer is told of the end first; he may keep it to himself, for a while."""
+@contextlib.contextmanager
+def traced_to_its_end():
+    """A run whose command is traced from outside, and has exited with 7: the run, its report's path, the
+    command's pid, whose end only the tracer, which is this process, knows so far."""
     with agent_directory() as d:
         p = start_run("--name", "traced", "--report", d + "/r.json", "--", "sh", "-c",
                       "read line; exit 7", cwd=d, stdin=subprocess.PIPE)
@@ -243,11 +245,48 @@ def test_traced():
         p.stdin.write(b"\n")
         p.stdin.flush()
         wait_until(lambda: " Z " in pathlib.Path(f"/proc/{pid}/stat").read_text(), 20, "its end")
+        yield p, d + "/r.json", pid
+
+
+def test_traced():
+    """A tracer is told of the end first; he may keep it to himself, for a while."""
+    with traced_to_its_end() as (p, report, pid):
         time.sleep(0.5)
         expect_equal(os.waitpid(pid, layers.WALL), (pid, 7 << 8))
-        r = Result(p, d + "/r.json")
+        r = Result(p, report)
     expect_equal((r.status, r.report["ended"], r.report["exit_code"]), (7, "exited", 7), r)
-    expect_equal(r.report["pids"]["left_at_end"], 0, r)
+    expect_equal((r.report["pids"]["left_at_end"], r.report["error"]), (0, None), r)
+
+
+def test_traced_for_too_long():
+    """He does not let go: the run ends all the same, and says why its status is not known."""
+    with traced_to_its_end() as (p, report, pid):
+        r = Result(p, report)
+        expect_equal(os.waitpid(pid, layers.WALL), (pid, 7 << 8))
+    expect_equal((r.status, r.report["ended"], r.report["exit_code"]), (125, "exited", None), r)
+    expect_equal(r.report["error"], "its status is kept back by who traces it", r)
+    expect_equal(r.stderr, b"harpe-gov: the command ended: its status is kept back by who traces it\n",
+                 r)
+
+
+TRACED_FROM_INSIDE = """
+import ctypes, os, time
+libc = ctypes.CDLL(None)
+libc.prctl(0x59616d61, ctypes.c_ulong(-1), 0, 0, 0)  # PR_SET_PTRACER, PR_SET_PTRACER_ANY
+ready, tell = os.pipe()
+if os.fork() == 0:
+    os.write(tell, bytes([7 if libc.ptrace(0x4206, os.getppid(), None, None) == 0 else 8]))
+    time.sleep(600)
+os._exit(os.read(ready, 1)[0])
+"""
+
+
+def test_traced_from_inside():
+    """A tracer of the guest's own never asks, and is killed with the rest."""
+    for _ in range(3):
+        r = run("--", "python3", "-c", TRACED_FROM_INSIDE)
+        expect_equal((r.status, r.report["ended"], r.report["exit_code"]), (7, "exited", 7), r)
+        expect_equal(r.report["pids"]["left_at_end"], 1, r)
 
 
 def test_policy_lost():
