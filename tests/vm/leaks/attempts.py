@@ -154,7 +154,8 @@ def neighbour6(number):
 
 
 def link_local(_number):
-    return far_end.link_local()
+    lib.wait_until(far_end.link_local, 10, "the far end has a link-local address")
+    return far_end.link_local()[0]
 
 
 TCP, SCTP = socket.IPPROTO_TCP, IPPROTO_SCTP
