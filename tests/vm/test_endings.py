@@ -219,7 +219,7 @@ def test_unkillable():
             expect_equal((kill.returncode, kill.stderr.count(b"has not gone within 15 s")), (1, 1),
                          kill)
         expect_equal((r.status, r.report["ended"]), (125, "unkillable"), r)
-        expect(time.monotonic() - begin < 75, time.monotonic() - begin)
+        expect(time.monotonic() - begin < 90, time.monotonic() - begin)
         stuck = r.report["uid"]
         expect(pool_processes(), "the process is there, as intended")
         (entry,) = entries("HARPE_RUN=" + r.report["id"])
