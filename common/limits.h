@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The limits of a guest, in one table: option names, configuration keys, wire attributes and report
- * members all come from here.
+ * The limits of a guest, in one table: names, units, wire attributes and report members come from
+ * here. The keys of the configuration are in config_keys.c, the options in verb_run.c; guest/ and
+ * scope_message.c put them in force.
  */
 #pragma once
 

@@ -119,10 +119,5 @@ const struct probe door_probes[] = {
 	{ "doors.all", try_all_sockets, { 0 }, "/run,/tmp,/var/tmp,/dev,.", false },
 	{ "doors.path", try_connect, { 0 }, NULL, false },
 	{ "doors.abstract", try_connect, { 0 }, NULL, false },
-	{ "doors.abstract-system",
-	  try_connect,
-	  { 0 },
-	  "@/tmp/.X11-unix/X0,@/org/kernel/linux/storage/multipathd,@ISCSIADM_ABSTRACT_NAMESPACE",
-	  false },
 	{ 0 },
 };

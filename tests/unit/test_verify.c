@@ -316,7 +316,15 @@ static void the_worst_counts(void **state)
 
 /* ---- the same rows everywhere ---- */
 
-static void the_probe_has_every_row(void **state)
+static bool has_row(const struct verify *v, const char *id)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (strcmp(v->ids[i], id) == 0)
+			return !v->checks[i]->no_probe;
+	return false;
+}
+
+static void the_probe_has_every_row_and_no_other(void **state)
 {
 	_cleanup_free_ struct verify *v = fresh();
 	char command[512], line[64];
@@ -334,6 +342,9 @@ static void the_probe_has_every_row(void **state)
 		if (!v->checks[i]->no_probe && !strstr(list, line))
 			fail_msg("the probe has no %s", v->ids[i]);
 	}
+	for (char *id = strtok(list, "\n"); id; id = strtok(NULL, "\n"))
+		if (!has_row(v, id))
+			fail_msg("nobody asks the probe for %s", id);
 }
 
 static void every_row_is_one_of_its_own(void **state)
@@ -373,7 +384,7 @@ int main(void)
 		cmocka_unit_test(saying_it_twice_is_unknown),
 		cmocka_unit_test(a_limit_ends_its_guest),
 		cmocka_unit_test(the_worst_counts),
-		cmocka_unit_test(the_probe_has_every_row),
+		cmocka_unit_test(the_probe_has_every_row_and_no_other),
 		cmocka_unit_test(every_row_is_one_of_its_own),
 		cmocka_unit_test(the_page_has_every_boundary),
 	};

@@ -75,3 +75,5 @@ def test_life():
         expect_equal(sh(f"systemctl list-units --no-legend --state=active {OURS}"), "")
         expect_equal(sh("pgrep -c harpe-gov || true").strip(), "0")
         expect_equal(tables(), [])
+        for directory in "/run/harpe-gov", "/etc/harpe-gov":
+            expect(not pathlib.Path(directory).exists(), sh(f"find {directory} || true"))
