@@ -348,11 +348,20 @@ static int open_program(struct daemon *d, struct error *e)
 			      : 0;
 }
 
+/* What nothing can kill must not keep all others from running: its uid has processes, and so is not
+ * used, and it is still behind the firewall. */
 static int sweep(const struct daemon *d, struct error *e)
 {
 	int r = sweep_ledger(d->slice_path, LEDGER_PATH, journal_run, e);
 
-	return r < 0 ? r : sweep_slices(d->slice_path, e);
+	if (r < 0)
+		return r;
+	r = sweep_slices(d->slice_path, e);
+	if (r != -EBUSY)
+		return r;
+	journal_error("%s; its uid is not used before it is gone", e->text);
+	*e = (struct error)ERROR_NULL;
+	return 0;
 }
 
 static int set_up(struct daemon *d, const struct passed *passed, struct error *e)

@@ -35,6 +35,7 @@ static int is_own_scope(const char *name)
 struct left {
 	unsigned int n;
 	char last[512]; /* the path of one */
+	bool forgotten; /* by systemd, which gives up as well: empty ones are ours to remove */
 };
 
 static void kill_scope(int slice, const char *path, const char *name, struct left *left)
@@ -46,6 +47,8 @@ static void kill_scope(int slice, const char *path, const char *name, struct lef
 	cgroup_kill_scope(fd);
 	snprintf(left->last, sizeof(left->last), "%s/%s", path, name);
 	left->n++;
+	if (left->forgotten)
+		cgroup_remove_scope(left->last);
 }
 
 /* Kills what is in the scopes of the slice @path, and in those of its child slices. */
@@ -114,7 +117,7 @@ static int kill_all(const char *slice, struct left *left, struct error *e)
 	struct dirent *entry;
 	int r = 0;
 
-	*left = (struct left){ 0 };
+	*left = (struct left){ .forgotten = left->forgotten };
 	if (!slices)
 		return error_errno(e, -errno, "%s: cannot be read", slice);
 	while (r == 0 && (entry = readdir(slices))) {
@@ -136,7 +139,10 @@ int sweep_slices(const char *slice, struct error *e)
 	struct left left;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		int r = kill_all(slice, &left, e);
+		int r;
+
+		left.forgotten = i >= ROUNDS / 2;
+		r = kill_all(slice, &left, e);
 
 		if (r < 0 || left.n == 0)
 			return r;

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -453,6 +454,9 @@ static const struct call {
 	{ "seccomp, strict", SYS_seccomp, { SECCOMP_SET_MODE_STRICT }, EPERM },
 	{ "PR_SET_SECCOMP", SYS_prctl, { PR_SET_SECCOMP, SECCOMP_MODE_FILTER }, EPERM },
 	{ "PR_SET_NAME", SYS_prctl, { PR_SET_NAME }, EFAULT },
+	{ "PTRACE_ATTACH", SYS_ptrace, { PTRACE_ATTACH, INT32_MAX }, EPERM },
+	{ "PTRACE_SEIZE", SYS_ptrace, { PTRACE_SEIZE, INT32_MAX }, EPERM },
+	{ "PTRACE_PEEKDATA", SYS_ptrace, { PTRACE_PEEKDATA, INT32_MAX }, ESRCH },
 	{ "TIOCSTI", SYS_ioctl, { UINT32_MAX, TIOCSTI }, EPERM },
 	{ "TIOCLINUX", SYS_ioctl, { UINT32_MAX, TIOCLINUX }, EPERM },
 	{ "TIOCSETD", SYS_ioctl, { UINT32_MAX, TIOCSETD }, EPERM },
@@ -513,6 +517,7 @@ static const struct call namespace_calls[] = {
 	{ "keyctl", SYS_keyctl, { KEYCTL_GET_KEYRING_ID }, EPERM },
 	{ "io_uring_setup", SYS_io_uring_setup, { 1 }, EPERM },
 	{ "PR_SET_SECCOMP", SYS_prctl, { PR_SET_SECCOMP, SECCOMP_MODE_FILTER }, EPERM },
+	{ "PTRACE_SEIZE", SYS_ptrace, { PTRACE_SEIZE, INT32_MAX }, EPERM },
 	{ "TIOCSTI", SYS_ioctl, { UINT32_MAX, TIOCSTI }, EPERM },
 	{ "chmod", SYS_chmod, { 0, S_ISUID }, EPERM },
 };
