@@ -349,7 +349,7 @@ static int open_program(struct daemon *d, struct error *e)
 }
 
 /* What nothing can kill must not keep all others from running: its uid has processes, and so is not
- * used, and it is still behind the firewall. */
+ * used, and it is behind the firewall as before. */
 static int sweep(const struct daemon *d, struct error *e)
 {
 	int r = sweep_ledger(d->slice_path, LEDGER_PATH, journal_run, e);
@@ -359,7 +359,7 @@ static int sweep(const struct daemon *d, struct error *e)
 	r = sweep_slices(d->slice_path, e);
 	if (r != -EBUSY)
 		return r;
-	journal_error("%s; its uid is not used before it is gone", e->text);
+	journal_error("%s; uids that still have processes are not used", e->text);
 	*e = (struct error)ERROR_NULL;
 	return 0;
 }

@@ -19,7 +19,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -45,11 +44,19 @@ static const struct {
 	int syscall;
 	uint32_t action;
 } whole_calls[] = {
-	{ SCMP_SYS(add_key), DENY },	    { SCMP_SYS(request_key), DENY },
-	{ SCMP_SYS(keyctl), DENY },	    { SCMP_SYS(io_uring_setup), DENY },
-	{ SCMP_SYS(io_uring_enter), DENY }, { SCMP_SYS(io_uring_register), DENY },
-	{ SCMP_SYS(clone3), ABSENT },	    { SCMP_SYS(openat2), ABSENT },
+	{ SCMP_SYS(add_key), DENY },
+	{ SCMP_SYS(request_key), DENY },
+	{ SCMP_SYS(keyctl), DENY },
+	{ SCMP_SYS(io_uring_setup), DENY },
+	{ SCMP_SYS(io_uring_enter), DENY },
+	{ SCMP_SYS(io_uring_register), DENY },
+	{ SCMP_SYS(clone3), ABSENT },
+	{ SCMP_SYS(openat2), ABSENT },
 	{ SCMP_SYS(seccomp), DENY }, /* see deny_filters() */
+	/* Two that trace each other with PTRACE_O_TRACEEXIT can be ended by nobody: the kernel lets
+	 * go of tracees only behind that stop (do_exit()). And who asks to be traced gets its
+	 * parent for a tracer, which of an orphan is systemd. */
+	{ SCMP_SYS(ptrace), DENY },
 };
 
 static const int creators[] = { SCMP_SYS(socket), SCMP_SYS(socketpair) };
@@ -307,21 +314,9 @@ static int deny_filters(scmp_filter_ctx ctx)
 	return seccomp_rule_add(ctx, DENY, SCMP_SYS(prctl), 1, ARG_IS(0, PR_SET_SECCOMP));
 }
 
-/* Two that trace each other with PTRACE_O_TRACEEXIT wait for each other when they are killed, and
- * nothing ends them: the kernel lets go of tracees only behind that stop (do_exit()). Whom a
- * process traces by PTRACE_TRACEME are its children, and so on down: among those there is no
- * circle, and a debugger starts its program like that. */
-static int deny_attaching(scmp_filter_ctx ctx)
-{
-	int r = seccomp_rule_add(ctx, DENY, SCMP_SYS(ptrace), 1, ARG_IS(0, PTRACE_ATTACH));
-
-	return r < 0 ? r
-		     : seccomp_rule_add(ctx, DENY, SCMP_SYS(ptrace), 1, ARG_IS(0, PTRACE_SEIZE));
-}
-
 static int (*const rules[])(scmp_filter_ctx ctx) = {
-	deny_socket_options, deny_id_bits, deny_core_limit, deny_terminal_requests,
-	deny_file_requests,  deny_filters, deny_attaching,
+	deny_socket_options,	deny_id_bits,	    deny_core_limit,
+	deny_terminal_requests, deny_file_requests, deny_filters,
 };
 
 static int add_rules(scmp_filter_ctx ctx, unsigned int with)
