@@ -73,11 +73,21 @@ def guest_in_slot(*args, n=1, command=("sleep", "600")):
             p.communicate()
 
 
-def held_by_daemon():
-    wait_spare()
+def held_now():
     pid = daemon_pid()
     tasks = len(read(pathlib.Path("/sys/fs/cgroup/system.slice/harpe-gov.service/cgroup.procs")).split())
     return len(os.listdir(f"/proc/{pid}/fd")), tasks
+
+
+def held_by_daemon():
+    """Descriptors and processes, once they stay as they are: what belongs to a run that has just ended
+    is let go a moment later."""
+    wait_spare()
+    before, now = None, held_now()
+    while before != now:
+        time.sleep(0.2)
+        before, now = now, held_now()
+    return now
 
 
 # ---- a slot is taken ----
