@@ -12,5 +12,5 @@ int sweep_ledger(const char *slice, const char *ledger, sweep_found found, struc
 
 /* Kills everything in the scopes below all profiles' slices, which are below @slice, and waits
  * until systemd has taken them away. -EBUSY names a scope that stays when for ten seconds none
- * went. */
+ * went. Empty ones, which systemd may have forgotten, are removed after five. */
 int sweep_slices(const char *slice, struct error *e);

@@ -64,9 +64,9 @@ static uint64_t tasks_left(const struct guest *g)
 	return n != REPORT_UNKNOWN && n > 0 && g->child > 0 ? n - 1 : n;
 }
 
-/* Who traces it is told of its end before its parent is, and may be slow or stopped; a tracer among
- * the guest's own has just been killed, but may not be gone. SIGCHLD comes when he has let go. One
- * who keeps it for longer keeps its status as well. */
+/* Its cgroup is empty a moment before there is a status to take; and who traces it, nobody of the
+ * guest's, is told of its end before its parent is, and may be slow or stopped. SIGCHLD comes when
+ * it is our turn. A tracer who keeps it for longer keeps its status as well. */
 static void reap_after_tracer(struct guest *g)
 {
 	uint64_t end = clock_usec(CLOCK_MONOTONIC) + TRACER_USEC, now;
@@ -75,8 +75,7 @@ static void reap_after_tracer(struct guest *g)
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	for (reap(g); g->child > 0 && (now = clock_usec(CLOCK_MONOTONIC)) < end; reap(g)) {
-		struct timespec left = { .tv_sec = (time_t)((end - now) / USEC_PER_SEC),
-					 .tv_nsec = (long)((end - now) % USEC_PER_SEC) * 1000 };
+		struct timespec left = clock_timespec(end - now);
 
 		sigtimedwait(&set, NULL, &left); /* or EINTR */
 	}

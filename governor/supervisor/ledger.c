@@ -26,6 +26,7 @@ static int write_entry(const char *file, const void *data, size_t n)
 {
 	_cleanup_close_ int fd =
 		open(file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+
 	return fd < 0 ? -errno : write_whole(fd, data, n);
 }
 

@@ -19,8 +19,7 @@ static int arm(const struct sampler *s)
 	struct itimerspec t = { 0 };
 
 	wait = wait < FIRST_USEC ? FIRST_USEC : wait > LONGEST_USEC ? LONGEST_USEC : wait;
-	t.it_value.tv_sec = (time_t)(wait / USEC_PER_SEC);
-	t.it_value.tv_nsec = (long)(wait % USEC_PER_SEC) * 1000;
+	t.it_value = clock_timespec(wait);
 	return timerfd_settime(s->timer, 0, &t, NULL) < 0 ? -errno : 0;
 }
 

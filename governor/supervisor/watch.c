@@ -11,6 +11,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/request.h"
 #include "common/wire.h"
@@ -23,8 +24,7 @@
 
 static int arm(int fd, uint64_t usec)
 {
-	struct itimerspec t = { .it_value = { .tv_sec = (time_t)(usec / USEC_PER_SEC),
-					      .tv_nsec = (long)(usec % USEC_PER_SEC) * 1000 } };
+	struct itimerspec t = { .it_value = clock_timespec(usec) };
 
 	return timerfd_settime(fd, 0, &t, NULL) < 0 ? -errno : 0;
 }
