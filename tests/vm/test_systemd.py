@@ -123,6 +123,19 @@ def test_units_stopped():
         wait_ready()
 
 
+def test_started_often():
+    """No unit is refused for how often it was started: without the firewall's, or the one that loads
+    it again, there would be no table; without the socket no daemon."""
+    units = "harpe-gov-firewall.service harpe-gov.socket harpe-gov.service"
+    for _ in range(7):
+        sh(f"systemctl stop {units}")
+        sh(f"systemctl start {units}")
+    wait_ready()
+    # A slow machine does not get to systemd's limit above, 5 in 10 s.
+    for unit in (*units.split(), "harpe-gov-firewall-again.service"):
+        expect_equal(sh(f"systemctl show -p StartLimitIntervalUSec --value {unit}").strip(), "0", unit)
+
+
 def test_bus_stopped():
     """The bus is stopped: the daemon goes with it and says so, the next run brings both back."""
     with agent_directory() as d:
