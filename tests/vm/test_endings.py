@@ -14,6 +14,7 @@ from lib import (AGENT, SLICE, SRC, Result, agent_directory, daemon_pid, entries
                  expect_equal, pool_processes, python, run, scopes, sh, start_run, wait_ready,
                  wait_running, wait_until)
 from leaks import layers
+from test_audit import assert_found
 
 
 def test_exit_codes():
@@ -228,6 +229,7 @@ def test_unkillable():
         sh("systemctl restart harpe-gov.service")  # nor does a new daemon wait for it
         wait_ready()
         expect(int(run("--", "id", "-u").stdout) != stuck)
+        assert_found("HG-RUN-003", r.report["scope"], f"uid {stuck}")
     finally:
         server.kill()
         server.wait()
