@@ -149,7 +149,7 @@ static int ps_main(const char *socket, const char *const values[], char **operan
 const struct verb verb_ps = {
 	.name = "ps",
 	.operands = "[--json]",
-	.summary = "List the guests that are starting, running or ending",
+	.summary = "List the guests that are waiting, starting, running or ending",
 	.details = "The guests are your own; root sees those of everybody, and slots without one.\n"
 		   "MEMORY is what is in use and the limit.\n",
 	.set = { ps_options, PS_OPTIONS, 0 },
