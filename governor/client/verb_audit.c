@@ -12,7 +12,7 @@ enum { AUDIT_JSON, AUDIT_CANARY, AUDIT_OPTIONS };
 
 static const struct option audit_options[AUDIT_OPTIONS] = {
 	[AUDIT_JSON] = { .name = "json", .help = "print one JSON object instead" },
-	[AUDIT_CANARY] = { .name = "canary", .help = "send packets as well, one for each layer" },
+	[AUDIT_CANARY] = { .name = "canary", .help = "send packets as well, by uid and by slice" },
 };
 
 static int audit_main(const char *socket, const char *const values[], char **operands)
