@@ -194,9 +194,9 @@ static int kill_main(const char *socket, const char *const values[], char **targ
 
 const struct verb verb_kill = {
 	.name = "kill",
-	.operands = "ID|NAME... | --all",
+	.operands = "[--no-wait] ID|NAME... | --all",
 	.summary = "Kill guests with all their processes",
-	.details = "Returns when they are gone.\n"
+	.details = "Returns when they are gone, or with --no-wait when they are told to end.\n"
 		   "Root kills the guests of everybody.\n"
 		   "Exit status: 1 when one was not found, or none went for 15 s.\n",
 	.set = { kill_options, KILL_OPTIONS, 0 },
