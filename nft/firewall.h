@@ -103,7 +103,7 @@
 /* What happens to a guest's packet that no entry allows. */
 enum firewall_deny {
 	FIREWALL_DROP,	 /* as if it had been lost: TCP connects hang, UDP sends fail with EPERM */
-	FIREWALL_REJECT, /* connect(2) and send(2) fail at once */
+	FIREWALL_REJECT, /* send(2) fails at once, a connect(2) that blocks after a second */
 };
 
 /* The guests of one slice. The built-in profiles are these without entries. */
