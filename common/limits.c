@@ -124,7 +124,10 @@ static int refuse_text(const struct limit_info *info, const char *text, int r, s
 	if (info->unit == UNIT_CPU && text[0] && strspn(text, "0123456789.") == strlen(text))
 		return error_set(e, r, "%s: \"%s\" lacks the percent sign: write %s%%", info->name,
 				 shown, shown);
-	if (r == -ERANGE && strspn(text, "0") != strlen(text))
+	if (r == -ERANGE && strspn(text, "0") == strlen(text))
+		return error_set(e, r, "%s: \"%s\" is too little: %" PRIu64 " is the least",
+				 info->name, shown, info->min);
+	if (r == -ERANGE)
 		return error_set(e, r, "%s: \"%s\" is too large; \"infinity\" is no limit",
 				 info->name, shown);
 	return error_set(e, r, "%s: \"%s\" is not %s", info->name, shown,

@@ -74,7 +74,7 @@ static const struct {
 	{ LIMIT_CPU, "0.05%", -ERANGE, "cpu: \"0.05%\" is too little: 0.1% is the least" },
 	{ LIMIT_CPU, "half", -EINVAL,
 	  "cpu: \"half\" is not a CPU quota such as 50% (200% is two CPUs)" },
-	{ LIMIT_PIDS, "0", -ERANGE, "pids: \"0\" is not a number such as 128" },
+	{ LIMIT_PIDS, "0", -ERANGE, "pids: \"0\" is too little: 1 is the least" },
 	{ LIMIT_PIDS, "-1", -EINVAL, "pids: \"-1\" is not a number such as 128" },
 	{ LIMIT_TIME, "10us", -ERANGE, "time: \"10us\" is too little: 1ms is the least" },
 	{ LIMIT_TIME, "2 h", -EINVAL, "time: \"2 h\" is not a duration such as 30s" },
