@@ -44,6 +44,10 @@ static int call_explain(const char *const values[], char **operands)
 
 	if (!values[FIREWALL_PROFILE] && !values[FIREWALL_UID])
 		return refuse("firewall explain needs --profile NAME or --uid N: whose packet?");
+	if ((values[FIREWALL_PROFILE] && !values[FIREWALL_PROFILE][0]) ||
+	    (values[FIREWALL_UID] && !values[FIREWALL_UID][0]))
+		return refuse(
+			"firewall explain: --profile and --uid need a value that is not empty");
 	if (!operands[1] || !operands[2] || operands[3])
 		return refuse("firewall explain needs a protocol and where to, as in \"tcp "
 			      "192.0.2.10:443\"");
