@@ -29,6 +29,5 @@ int verdict_print_json(json_t *root, FILE *to)
 	json_decref(root);
 	if (!text)
 		return -ENOMEM;
-	fprintf(to, "%s\n", text);
-	return 0;
+	return fprintf(to, "%s\n", text) < 0 ? -EIO : 0;
 }

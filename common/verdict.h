@@ -14,5 +14,5 @@ enum { VERDICT_EXIT_PASS, VERDICT_EXIT_FAIL, VERDICT_EXIT_UNKNOWN, VERDICT_EXIT_
 
 int verdict_exit_status(enum verdict worst);
 
-/* Prints @root, which is taken; NULL is one that could not be made. 0 or -ENOMEM. */
+/* Prints @root, which is taken; NULL is one that could not be made. 0, -ENOMEM or -EIO. */
 int verdict_print_json(json_t *root, FILE *to);

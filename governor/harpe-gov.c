@@ -68,6 +68,9 @@ static int unknown_verb(const char *word)
 	return STATUS_USAGE;
 }
 
+/* The status when what was printed did not arrive: not one that is an answer of the verb's. */
+static int unwritten = 1;
+
 static int dispatch(char **argv)
 {
 	if (!argv[0]) {
@@ -78,8 +81,11 @@ static int dispatch(char **argv)
 		if (strcmp(argv[0], global_options[i].name) == 0)
 			return global_options[i].main();
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-		if (strcmp(argv[0], verbs[i]->name) == 0)
+		if (strcmp(argv[0], verbs[i]->name) == 0) {
+			if (verbs[i]->usage_status != STATUS_USAGE)
+				unwritten = verbs[i]->usage_status;
 			return verb_call(verbs[i], WIRE_SOCKET, argv + 1);
+		}
 	return unknown_verb(argv[0]);
 }
 
@@ -97,9 +103,9 @@ int main(int argc, char **argv)
 
 	fill_standard_streams();
 	status = dispatch(argv + (argc > 0));
-	if (fflush(stdout) != 0) {
+	if (fflush(stdout) != 0 || ferror(stdout)) {
 		complain("cannot write to standard output");
-		return 1;
+		return unwritten;
 	}
 	return status < 0 ? die_of(-status) : status;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The daemon's entry point: started by harpe-gov.service and harpe-gov-firewall.service. */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,11 @@ static int check_config(struct error *e)
 
 static int show_config(struct error *e)
 {
-	return config_show(CONFIG_PATH, stdout, e);
+	int r = config_show(CONFIG_PATH, stdout, e);
+
+	if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+		r = error_set(e, -EIO, "cannot write to standard output");
+	return r;
 }
 
 static int make_slices(struct error *e)

@@ -83,7 +83,7 @@ static int judge_and_print(struct verify *v, bool as_json)
 		return could_not_run(v);
 	verify_judge(v);
 	if (as_json && verify_print_json(v, stdout) < 0)
-		return refuse("verify: out of memory");
+		return refuse("verify: the result cannot be printed");
 	if (!as_json)
 		verify_print(v, stdout);
 	return verify_status(v);
