@@ -68,8 +68,21 @@ static int unknown_verb(const char *word)
 	return STATUS_USAGE;
 }
 
-/* The status when what was printed did not arrive: not one that is an answer of the verb's. */
-static int unwritten = 1;
+/* What was printed must have arrived: a verb's answer that is lost is not its status. */
+static int printed(int status, int unwritten)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	complain("cannot write to standard output");
+	return unwritten;
+}
+
+static int call(const struct verb *verb, char **args)
+{
+	int unwritten = verb->usage_status == STATUS_USAGE ? 1 : verb->usage_status;
+
+	return printed(verb_call(verb, WIRE_SOCKET, args), unwritten);
+}
 
 static int dispatch(char **argv)
 {
@@ -79,13 +92,10 @@ static int dispatch(char **argv)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(global_options); i++)
 		if (strcmp(argv[0], global_options[i].name) == 0)
-			return global_options[i].main();
+			return printed(global_options[i].main(), 1);
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-		if (strcmp(argv[0], verbs[i]->name) == 0) {
-			if (verbs[i]->usage_status != STATUS_USAGE)
-				unwritten = verbs[i]->usage_status;
-			return verb_call(verbs[i], WIRE_SOCKET, argv + 1);
-		}
+		if (strcmp(argv[0], verbs[i]->name) == 0)
+			return call(verbs[i], argv + 1);
 	return unknown_verb(argv[0]);
 }
 
@@ -103,9 +113,5 @@ int main(int argc, char **argv)
 
 	fill_standard_streams();
 	status = dispatch(argv + (argc > 0));
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		complain("cannot write to standard output");
-		return unwritten;
-	}
 	return status < 0 ? die_of(-status) : status;
 }
