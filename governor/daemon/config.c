@@ -79,6 +79,7 @@ static int find_access(struct parser *p, const char *title, const char *name)
 				 ACCESS_SECTIONS_MAX - 1);
 	access_defaults(&c->access[c->n_access], c->n_access);
 	strcpy(c->access[c->n_access].name, name);
+	c->access_from[c->n_access] = (struct origin){ (uint8_t)c->n_files, p->line };
 	return (int)c->n_access++;
 }
 
@@ -316,10 +317,7 @@ static int read_all(struct parser *p, const char *path, struct error *e)
 	if (r < 0)
 		return r;
 	r = config_check_profiles(p->config, e);
-	if (r < 0)
-		return r;
-	r = config_check(p->config, e);
-	return r < 0 ? error_wrap(e, r, "%s", path) : 0;
+	return r < 0 ? r : config_check(p->config, e);
 }
 
 void config_free(struct config *c)

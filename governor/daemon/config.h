@@ -67,6 +67,7 @@ struct config {
 	uint32_t n_files;
 	char files[CONFIG_FILES_MAX][CONFIG_FILE_MAX]; /* from [1] on */
 	struct origin origin[CONFIG_SECTIONS_MAX][CONFIG_KEYS_MAX];
+	struct origin access_from[ACCESS_SECTIONS_MAX]; /* the first line of each [access NAME] */
 };
 
 /* What holds where the files say nothing; the shipped file repeats it in comments. */
@@ -84,7 +85,8 @@ const struct profile *config_profile(const struct config *c, const char *name);
 /* Are the profiles that are named there? The sentence has file and line. */
 int config_check_profiles(const struct config *c, struct error *e);
 
-/* What no single line can be blamed for. */
+/* Do all values go together? The sentence has the file and line that was read last of those that do
+ * not. */
 int config_check(const struct config *c, struct error *e);
 
 /* May this section's callers use the network profile @name? */

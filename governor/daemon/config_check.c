@@ -6,20 +6,42 @@
 
 #include "governor/daemon/config_keys.h"
 
-/* @low must not be above @high; each is said with its section. */
-static int check_order(enum limit limit, const char *low_section, uint64_t low,
-		       const char *high_section, uint64_t high, struct error *e)
+static int at(const struct config *c, const struct origin *o, struct error *e)
+{
+	return error_wrap(e, -EINVAL, "%s:%u", c->files[o->file], o->line);
+}
+
+/* Of two lines that do not go together the one that was read last is to blame; a value that is
+ * built in goes with all others that are, so that one of them is a line. */
+static int at_later(const struct config *c, const struct origin *a, const struct origin *b,
+		    struct error *e)
+{
+	bool a_is_later = a->file != b->file ? a->file > b->file : a->line > b->line;
+
+	return at(c, a_is_later ? a : b, e);
+}
+
+static int at_pool_key(const struct config *c, const char *key, const char *other, struct error *e)
+{
+	return at_later(c, config_origin(c, SLOT_POOL, key), config_origin(c, SLOT_POOL, other), e);
+}
+
+/* The default must not be above @ceiling, which stands in section @title, at @slot. */
+static int check_ceiling(const struct config *c, enum limit limit, const char *title, uint32_t slot,
+			 uint64_t ceiling, struct error *e)
 {
 	const struct limit_info *info = &limit_table[limit];
-	char shown_low[32], shown_high[32];
+	uint64_t value = c->defaults.value[limit];
+	char shown[32], most[32];
 
-	if (low <= high)
+	if (value <= ceiling)
 		return 0;
-	return error_set(e, -EINVAL,
-			 "[%s] %s = %s is above [%s] %s = %s; lower the one or raise the other",
-			 low_section, info->name,
-			 unit_format(info->unit, low, shown_low, sizeof(shown_low)), high_section,
-			 info->name, unit_format(info->unit, high, shown_high, sizeof(shown_high)));
+	error_set(e, -EINVAL,
+		  "[defaults] %s = %s is above [%s] %s = %s; lower the one or raise the other",
+		  info->name, unit_format(info->unit, value, shown, sizeof(shown)), title,
+		  info->name, unit_format(info->unit, ceiling, most, sizeof(most)));
+	return at_later(c, config_origin(c, SLOT_DEFAULTS, info->name),
+			config_origin(c, slot, info->name), e);
 }
 
 const struct profile *config_profile(const struct config *c, const char *name)
@@ -48,33 +70,31 @@ static int check_access(const struct config *c, const struct access *a, struct e
 	int r = 0;
 
 	snprintf(title, sizeof(title), "access%s%s", a->name[0] ? " " : "", a->name);
-	if (a != c->access && a->users.n + a->groups.n == 0)
-		return error_set(e, -EINVAL, "[%s]: names no users and no groups", title);
-	if (!config_allows_profile(c, a, c->net))
-		return error_set(e, -EINVAL,
-				 "[defaults] net = %s is none of [%s] profiles; add it there, or "
-				 "change the default",
-				 c->net, title);
+	if (a != c->access && a->users.n + a->groups.n == 0) {
+		error_set(e, -EINVAL, "[%s]: names no users and no groups", title);
+		return at(c, &c->access_from[a - c->access], e);
+	}
+	if (!config_allows_profile(c, a, c->net)) {
+		error_set(e, -EINVAL,
+			  "[defaults] net = %s is none of [%s] profiles; add it there, or change "
+			  "the default",
+			  c->net, title);
+		return at_later(c, config_origin(c, SLOT_DEFAULTS, "net"),
+				config_origin(c, a->section, "profiles"), e);
+	}
 	for (int i = 0; i < LIMIT_COUNT && r == 0; i++)
 		if (a->ceiling.value[i] != LIMIT_UNSET)
-			r = check_order((enum limit)i, "defaults", c->defaults.value[i], title,
-					a->ceiling.value[i], e);
+			r = check_ceiling(c, (enum limit)i, title, a->section, a->ceiling.value[i],
+					  e);
 	return r;
 }
 
 static int check_default(const struct config *c, struct error *e)
 {
-	const struct section *section = config_section(SLOT_DEFAULTS);
-	size_t key = 0;
-	const struct origin *o;
-
 	if (config_profile(c, c->net))
 		return 0;
-	while (section->keys[key].kind != KEY_PROFILE)
-		key++;
-	o = &c->origin[SLOT_DEFAULTS][key];
-	return error_set(e, -EINVAL, "%s:%u: [defaults] net: there is no profile \"%s\"",
-			 c->files[o->file], o->line, c->net);
+	error_set(e, -EINVAL, "[defaults] net: there is no profile \"%s\"", c->net);
+	return at(c, config_origin(c, SLOT_DEFAULTS, "net"), e);
 }
 
 int config_check_profiles(const struct config *c, struct error *e)
@@ -95,20 +115,24 @@ int config_check_profiles(const struct config *c, struct error *e)
 
 static int check_pool(const struct config *c, struct error *e)
 {
-	if (c->first_uid > UID_CEILING - c->uid_count)
-		return error_set(e, -EINVAL,
-				 "[pool]: first-uid %u and count %u pass the last uid %u",
-				 c->first_uid, c->uid_count, UID_CEILING);
-	if (c->recycle && c->warm == 0)
-		return error_set(
-			e, -EINVAL,
-			"[pool]: recycle needs slots that it serves: set warm to 1 or more, or "
-			"recycle to no");
-	if (c->warm >= c->uid_count)
-		return error_set(e, -EINVAL,
-				 "[pool]: warm %u is not below count %u, and a slot has a uid; "
-				 "lower the one or raise the other",
-				 c->warm, c->uid_count);
+	if (c->first_uid > UID_CEILING - c->uid_count) {
+		error_set(e, -EINVAL, "[pool]: first-uid %u and count %u pass the last uid %u",
+			  c->first_uid, c->uid_count, UID_CEILING);
+		return at_pool_key(c, "first-uid", "count", e);
+	}
+	if (c->recycle && c->warm == 0) {
+		error_set(e, -EINVAL,
+			  "[pool]: recycle needs slots that it serves: set warm to 1 or more, or "
+			  "recycle to no");
+		return at_pool_key(c, "recycle", "warm", e);
+	}
+	if (c->warm >= c->uid_count) {
+		error_set(e, -EINVAL,
+			  "[pool]: warm %u is not below count %u, and a slot has a uid; lower the "
+			  "one or raise the other",
+			  c->warm, c->uid_count);
+		return at_pool_key(c, "warm", "count", e);
+	}
 	return 0;
 }
 
@@ -117,8 +141,8 @@ int config_check(const struct config *c, struct error *e)
 	int r = check_pool(c, e);
 
 	for (int i = 0; i < LIMIT_COUNT && r == 0; i++)
-		r = check_order((enum limit)i, "defaults", c->defaults.value[i], "ceiling",
-				c->ceiling.value[i], e);
+		r = check_ceiling(c, (enum limit)i, "ceiling", SLOT_CEILING, c->ceiling.value[i],
+				  e);
 	for (uint32_t i = 0; i < c->n_access && r == 0; i++)
 		r = check_access(c, &c->access[i], e);
 	return r;

@@ -2,6 +2,7 @@
 #include "governor/daemon/config_keys.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "common/fd.h"
 
@@ -125,6 +126,16 @@ const struct section *config_section(uint32_t slot)
 	if (slot >= SLOT_PROFILE)
 		return &profile_section;
 	return &sections[slot < SLOT_ACCESS ? slot : SLOT_ACCESS];
+}
+
+const struct origin *config_origin(const struct config *c, uint32_t slot, const char *key)
+{
+	const struct section *section = config_section(slot);
+	size_t i = 0;
+
+	while (strcmp(section->keys[i].name, key) != 0)
+		i++;
+	return &c->origin[slot][i];
 }
 
 void *config_base(struct config *c, uint32_t slot)

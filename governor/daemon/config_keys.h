@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which sections and keys the configuration has; for config.c and config_show.c alone. */
+/* Which sections and keys the configuration has; for config*.c alone. */
 #pragma once
 
 #include <stdbool.h>
@@ -43,6 +43,9 @@ enum { SLOT_POOL, SLOT_DEFAULTS, SLOT_CEILING, SLOT_VIEW, SLOT_ACCESS };
 #define SLOT_PROFILE (SLOT_ACCESS + ACCESS_SECTIONS_MAX)
 
 const struct section *config_section(uint32_t slot);
+
+/* Where its @key comes from, which it must have. */
+const struct origin *config_origin(const struct config *c, uint32_t slot, const char *key);
 
 /* What the section's values are in: struct config, struct access or struct profile. */
 void *config_base(struct config *c, uint32_t slot);

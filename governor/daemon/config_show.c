@@ -23,12 +23,7 @@ static const char *origin_text(const struct config *c, const struct origin *o, c
 static const char *limit_origin(const struct config *c, uint32_t slot, enum limit limit, char *buf,
 				size_t size)
 {
-	const struct section *section = config_section(slot);
-	size_t key = 0;
-
-	while (section->keys[key].kind != KEY_LIMIT || section->keys[key].limit != limit)
-		key++;
-	return origin_text(c, &c->origin[slot][key], buf, size);
+	return origin_text(c, config_origin(c, slot, limit_table[limit].name), buf, size);
 }
 
 const char *config_default_origin(const struct config *c, enum limit limit, char *buf, size_t size)

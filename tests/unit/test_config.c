@@ -157,7 +157,7 @@ static void takes_other_spellings(void **state)
 #define NAME_OF_32 "abcdefghijklmnopqrstuvwxyz-01234"
 #define LONG_WORD  "0123456789012345678901234567890123456789"
 
-static const struct {
+static const struct refusal {
 	const char *text, *sentence;
 } bad[] = {
 	{ "[poll]\ncount = 1\n", "F:1: [poll]: there is no such section; see harpe-gov.conf(5)" },
@@ -225,12 +225,6 @@ static const struct {
 	  "F:1: [access:a]: there is no such section; see harpe-gov.conf(5)" },
 	{ "[access " NAME_OF_32 "x]\nusers = root\n",
 	  "F:1: [access " NAME_OF_32 "x]: there is no such section; see harpe-gov.conf(5)" },
-	{ "[access a]\nmax-guests = 1\n", "[access a]: names no users and no groups" },
-	{ "[access a]\nusers = root\nmemory = 100M\n",
-	  "[defaults] memory = 512M is above [access a] memory = 100M; lower the one or raise "
-	  "the other" },
-	{ "[access]\npids = 1\n",
-	  "[defaults] pids = 128 is above [access] pids = 1; lower the one or raise the other" },
 	{ "[access]\nmax-guests = -1\n",
 	  "F:2: [access] max-guests: \"-1\" is not a number from 0 to 65536" },
 	{ "[access]\nmax-connections = 0\n",
@@ -239,9 +233,6 @@ static const struct {
 	  "F:2: [access] max-connections: \"65537\" is not a number from 1 to 65536" },
 	{ "[pool]\ncount = 5\n[access]\n[pool]\ncount = 5\n",
 	  "F:5: [pool] count: is set twice; keep one line" },
-	{ "[defaults]\nnet = open\n", "F:2: [defaults] net: there is no profile \"open\"" },
-	{ "[access]\nprofiles = isolated open\n",
-	  "F:2: [access] profiles: there is no profile \"open\"" },
 	{ "[defaults]\nnet = a b\n",
 	  "F:2: [defaults] net: \"a b\" is no profile's name: 1 to 31 of a-z 0-9" },
 	{ "[profile drop]\nlog = yes\n", "F:1: [profile drop]: is built in; choose another name" },
@@ -269,28 +260,45 @@ static const struct {
 	{ "[view]\nhide = /proc/sys\n",
 	  "F:2: [view] hide: /proc/sys: every guest has a /proc of its own" },
 	{ "[view]\nro = /run\n", "F:2: [view] ro: /run: every guest has a /run of its own" },
-	{ "[access]\nprofiles = drop\n",
-	  "[defaults] net = isolated is none of [access] profiles; add it there, or change the "
-	  "default" },
 	{ "[ceiling]\nswap = 0\nswap = 0\n", "F:3: [ceiling] swap: is set twice; keep one line" },
 	{ "[pool]\ncount = 5\njunk\n", "F:3: is neither \"[section]\" nor \"key = value\"" },
 	{ "junk\n", "F:1: is neither \"[section]\" nor \"key = value\"" },
 	{ "[pool]\ncount = 5\n[pool\n", "F:3: is neither \"[section]\" nor \"key = value\"" },
+};
+
+/* Lines that are good, but not together: that is known when all have been read. */
+static const struct refusal apart[] = {
+	{ "[access a]\nmax-guests = 1\n", "F:1: [access a]: names no users and no groups" },
+	{ "[access a]\nusers = root\nmemory = 100M\n",
+	  "F:3: [defaults] memory = 512M is above [access a] memory = 100M; lower the one or raise "
+	  "the other" },
+	{ "[access]\npids = 1\n", "F:2: [defaults] pids = 128 is above [access] pids = 1; lower "
+				  "the one or raise the other" },
+	{ "[defaults]\nnet = open\n", "F:2: [defaults] net: there is no profile \"open\"" },
+	{ "[access]\nprofiles = isolated open\n",
+	  "F:2: [access] profiles: there is no profile \"open\"" },
+	{ "[access]\nprofiles = drop\n",
+	  "F:2: [defaults] net = isolated is none of [access] profiles; add it there, or change "
+	  "the default" },
 	{ "[ceiling]\nmemory = 100M\n", /* the built-in default is 512M */
-	  "[defaults] memory = 512M is above [ceiling] memory = 100M; lower the one or raise "
+	  "F:2: [defaults] memory = 512M is above [ceiling] memory = 100M; lower the one or raise "
 	  "the other" },
 	{ "[defaults]\ncpu-time = infinity\n[ceiling]\ncpu-time = 1d\n",
-	  "[defaults] cpu-time = infinity is above [ceiling] cpu-time = 1d; lower the one or "
+	  "F:4: [defaults] cpu-time = infinity is above [ceiling] cpu-time = 1d; lower the one or "
 	  "raise the other" },
-	{ "[pool]\nwarm = 256\n", "[pool]: warm 256 is not below count 256, and a slot has a uid; "
-				  "lower the one or raise the other" },
+	{ "[pool]\nwarm = 256\n",
+	  "F:2: [pool]: warm 256 is not below count 256, and a slot has a uid; "
+	  "lower the one or raise the other" },
+	{ "[pool]\nrecycle = yes\n",
+	  "F:2: [pool]: recycle needs slots that it serves: set warm to 1 or more, or recycle to "
+	  "no" },
 	{ "[pool]\ncount = 1\nwarm = 2\n",
-	  "[pool]: warm 2 is not below count 1, and a slot has a uid; lower the one or raise the "
-	  "other" },
+	  "F:3: [pool]: warm 2 is not below count 1, and a slot has a uid; lower the one or raise "
+	  "the other" },
 	{ "[pool]\nfirst-uid = 4294901505\n",
-	  "[pool]: first-uid 4294901505 and count 256 pass the last uid 4294901760" },
+	  "F:2: [pool]: first-uid 4294901505 and count 256 pass the last uid 4294901760" },
 	{ "[pool]\nfirst-uid = 4294901760\ncount = 65536\n",
-	  "[pool]: first-uid 4294901760 and count 65536 pass the last uid 4294901760" },
+	  "F:3: [pool]: first-uid 4294901760 and count 65536 pass the last uid 4294901760" },
 };
 
 static void reads_paths(void **state)
@@ -307,16 +315,22 @@ static void reads_paths(void **state)
 	assert_parses_to("[view]\nro =  /opt\t/run/models \nhide = /etc/sys\n", &want);
 }
 
+static void assert_refused(const struct refusal *refusal)
+{
+	struct config c;
+	struct error e = ERROR_NULL;
+
+	assert_int_equal(parse(refusal->text, &c, &e), -EINVAL);
+	assert_string_equal(e.text, refusal->sentence);
+}
+
 static void refuses(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		struct config c;
-		struct error e = ERROR_NULL;
-
-		assert_int_equal(parse(bad[i].text, &c, &e), -EINVAL);
-		assert_string_equal(e.text, bad[i].sentence);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_refused(&bad[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(apart); i++)
+		assert_refused(&apart[i]);
 }
 
 /* Lists that are too long; to the last that fits. */
@@ -731,34 +745,46 @@ static void ignores_other_files(void **state)
 	assert_loads_to(p, &want);
 }
 
+/* @behind is in a file that is read later. */
+static void assert_named(const struct place *p, const struct refusal *refusal, const char *behind)
+{
+	put(p, NULL, refusal->text);
+	put(p, "50-x.conf", "");
+	assert_not_loaded(p, NULL, -EINVAL, refusal->sentence + strlen("F"));
+	put(p, NULL, "[pool]\n#\n#\n#\n#\n#\n#\n");
+	put(p, "10-a.conf", "[defaults]\n");
+	put(p, "50-x.conf", refusal->text);
+	put(p, "60-y.conf", behind);
+	assert_not_loaded(p, "50-x.conf", -EINVAL, refusal->sentence + strlen("F"));
+	put(p, "60-y.conf", "");
+}
+
 /* All of them, in the file and in a drop-in. */
 static void names_file_and_line(void **state)
 {
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_named(*state, &bad[i], "junk\n");
+	for (size_t i = 0; i < ARRAY_SIZE(apart); i++)
+		assert_named(*state, &apart[i], "[view]\n");
+}
+
+/* Where each is good by itself, the line that is read last. */
+static void names_the_later_of_two_lines(void **state)
+{
+	static const char sentence[] = "[pool]: warm 4 is not below count 4, and a slot has a uid; "
+				       "lower the one or raise the other";
 	struct place *p = *state;
+	char text[256];
 
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		int has_line = strncmp(bad[i].sentence, "F:", 2) == 0;
-		struct error e = ERROR_NULL;
-		struct config c;
-
-		put(p, NULL, bad[i].text);
-		put(p, "50-x.conf", "");
-		if (has_line) {
-			assert_not_loaded(p, NULL, -EINVAL, bad[i].sentence + 1);
-			put(p, NULL, "[pool]\n#\n#\n#\n#\n#\n#\n");
-			put(p, "10-a.conf", "[defaults]\n");
-			put(p, "50-x.conf", bad[i].text);
-			/* which profiles there are is known at the end of all files */
-			put(p, "60-y.conf",
-			    strstr(bad[i].sentence, "no profile \"") ? "" : "junk\n");
-			assert_not_loaded(p, "50-x.conf", -EINVAL, bad[i].sentence + 1);
-			put(p, "60-y.conf", "");
-			continue;
-		}
-		assert_int_equal(config_load(p->path, &c, &e), -EINVAL);
-		assert_true(strncmp(e.text, p->path, strlen(p->path)) == 0);
-		assert_string_equal(e.text + strlen(p->path) + strlen(": "), bad[i].sentence);
-	}
+	snprintf(text, sizeof(text), ":3: %s", sentence);
+	put(p, NULL, "[pool]\n\n\n\ncount = 4\n");
+	put(p, "1.conf", "#\n[pool]\nwarm = 4\n");
+	assert_not_loaded(p, "1.conf", -EINVAL, text);
+	put(p, "2.conf", "[pool]\n\ncount = 4\n");
+	assert_not_loaded(p, "2.conf", -EINVAL, text);
+	put(p, NULL, "");
+	put(p, "2.conf", "[pool]\ncount = 4\nwarm = 4\n");
+	assert_not_loaded(p, "2.conf", -EINVAL, text);
 }
 
 /* A key may be in as many files as there are, but once in each. */
@@ -1174,6 +1200,7 @@ int main(void)
 		file_test(overrides_key_by_key),
 		file_test(ignores_other_files),
 		file_test(names_file_and_line),
+		file_test(names_the_later_of_two_lines),
 		file_test(refuses_doubled_keys_per_file),
 		file_test(refuses_drop_ins_that_it_cannot_read),
 		file_test(bounds_the_number_of_files),
