@@ -2,8 +2,11 @@
 #include "governor/daemon/policy.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define PROFILE_LIST_MAX 192
 
 static uint64_t whole_pages(uint64_t bytes)
 {
@@ -48,20 +51,44 @@ static int check_value(const struct config *c, const struct access *access, enum
 	return 0;
 }
 
+/* The ones that it may ask for, as far as there is room for all of their names. */
+static const char *list_profiles(const struct config *c, const struct access *access,
+				 char buf[PROFILE_LIST_MAX])
+{
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < c->n_profiles; i++) {
+		const char *name = c->profiles[i].name;
+
+		if (!config_allows_profile(c, access, name))
+			continue;
+		if (used + strlen(name) + sizeof(", , ...") > PROFILE_LIST_MAX) {
+			strcpy(buf + used, ", ...");
+			break;
+		}
+		used += (size_t)sprintf(buf + used, "%s%s", used ? ", " : "", name);
+	}
+	return buf;
+}
+
 int policy_profile(const struct config *c, const struct access *access, const char *asked,
 		   const struct profile **ret, struct error *e)
 {
 	const char *name = asked[0] ? asked : c->net;
 	const struct profile *p = config_profile(c, name);
+	const char *from =
+		access->profiles.n ? access->profiles.from : CONFIG_PATH " and its drop-ins";
+	char list[PROFILE_LIST_MAX];
 
 	if (!p)
-		return error_set(e, -EINVAL, "--net: there is no network profile \"%s\"", name);
+		return error_set(e, -EINVAL,
+				 "--net: there is no network profile \"%s\"; you may ask for %s",
+				 name, list_profiles(c, access, list));
 	if (!config_allows_profile(c, access, name))
-		return error_set(
-			e, -EACCES,
-			"--net: %s is none of the profiles that [access%s%s] in " CONFIG_PATH
-			" allows you; ask for another, or ask the administrator",
-			name, access->name[0] ? " " : "", access->name);
+		return error_set(e, -EACCES,
+				 "--net: %s is none of the profiles that [access%s%s] in %s allows "
+				 "you; ask for another, or ask the administrator",
+				 name, access->name[0] ? " " : "", access->name, from);
 	*ret = p;
 	return 0;
 }

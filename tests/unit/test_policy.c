@@ -28,7 +28,9 @@ static const struct access plain = {
 static void finds_the_profile(void **state)
 {
 	const struct profile *p = NULL;
-	struct access only = { .name = "ci", .profiles = { .n = 1, .name = { "isolated" } } };
+	struct access only = { .name = "ci",
+			       .profiles = {
+				       .n = 1, .name = { "isolated" }, .from = "/etc/x.conf:7" } };
 	static struct config c;
 	struct error e = ERROR_NULL;
 
@@ -42,16 +44,45 @@ static void finds_the_profile(void **state)
 	assert_string_equal(p->name, "drop");
 	assert_false(p->own_network);
 	assert_int_equal(policy_profile(&c, &plain, "lan", &p, &e), -EINVAL);
-	assert_string_equal(e.text, "--net: there is no network profile \"lan\"");
+	assert_string_equal(e.text, "--net: there is no network profile \"lan\"; you may ask for "
+				    "isolated, drop, reject");
+	assert_int_equal(policy_profile(&c, &only, "lan", &p, &e), -EINVAL);
+	assert_mentions(e.text, "; you may ask for isolated", "", "");
 	assert_int_equal(policy_profile(&c, &plain, "web", &p, &e), -EACCES); /* not for all */
+	assert_string_equal(e.text, "--net: web is none of the profiles that [access] in "
+				    "/etc/harpe-gov/harpe-gov.conf and its drop-ins allows you; "
+				    "ask for another, or ask the administrator");
 	strcpy(c.net, "web");
 	assert_int_equal(policy_profile(&c, &plain, "web", &p, &e), 0);
 	strcpy(c.net, "isolated");
 	assert_int_equal(policy_profile(&c, &only, "", &p, &e), 0);
 	assert_int_equal(policy_profile(&c, &only, "drop", &p, &e), -EACCES);
 	assert_string_equal(e.text, "--net: drop is none of the profiles that [access ci] in "
-				    "/etc/harpe-gov/harpe-gov.conf allows you; ask for another, or "
-				    "ask the administrator");
+				    "/etc/x.conf:7 allows you; ask for another, or ask the "
+				    "administrator");
+}
+
+/* The sentence has room for some. */
+static void lists_many_profiles(void **state)
+{
+	const struct profile *p = NULL;
+	struct access all = { .name = "all" };
+	static struct config c;
+	struct error e = ERROR_NULL;
+
+	(void)state;
+	config_defaults(&c);
+	for (uint32_t i = 0; i < ACCESS_MEMBERS_MAX; i++) {
+		struct profile *made = &c.profiles[c.n_profiles++];
+
+		profile_init(made, "abcdefghijklmnopqrstuvwxyz00000");
+		made->name[PROFILE_NAME_MAX - 1] = (char)('0' + i % 10);
+		made->name[PROFILE_NAME_MAX - 2] = (char)('0' + i / 10);
+		strcpy(all.profiles.name[all.profiles.n++], made->name);
+	}
+	assert_int_equal(policy_profile(&c, &all, "lan", &p, &e), -EINVAL);
+	assert_mentions(e.text, "; you may ask for abcdefghijklmnopqrstuvwxyz00000, abc", "", "");
+	assert_string_equal(e.text + strlen(e.text) - strlen("z00004, ..."), "z00004, ...");
 }
 
 static struct limit_origins origins; /* of the last merge */
@@ -286,6 +317,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_the_profile),
+		cmocka_unit_test(lists_many_profiles),
 		cmocka_unit_test(takes_what_is_asked_or_the_default),
 		cmocka_unit_test(takes_the_ceiling_and_nothing_above),
 		cmocka_unit_test(takes_the_least_and_nothing_below),
