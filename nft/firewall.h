@@ -135,6 +135,10 @@ struct firewall_policy {
  * another form or used twice, a slice that is unknown or used twice, too many entries. */
 int firewall_policy_check(const struct firewall_policy *policy, struct error *e);
 
+/* The part of it that no slice is needed for: adds to *total what the entries of @p take, with
+ * those of other profiles before it. -EINVAL with a sentence when that is too many; -ENOMEM. */
+int firewall_count_entries(const struct firewall_profile *p, size_t *total, struct error *e);
+
 struct firewall;
 
 /* Opens a netlink socket of its own. */

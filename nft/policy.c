@@ -76,7 +76,7 @@ static int check_twins(const struct firewall_policy *p, size_t index, struct err
 }
 
 /* Entries that overlap in part are split, so that there may be more of them in the kernel. */
-static int count_entries(const struct firewall_profile *p, size_t *total, struct error *e)
+int firewall_count_entries(const struct firewall_profile *p, size_t *total, struct error *e)
 {
 	_cleanup_free_ struct box *boxes = NULL;
 	size_t n = 0, left = FIREWALL_ENTRIES_MAX - *total;
@@ -113,7 +113,7 @@ static int check_profiles(const struct firewall_policy *p, struct error *e)
 		if (r == 0)
 			r = check_twins(p, i, e);
 		if (r == 0)
-			r = count_entries(&p->profiles[i], &total, e);
+			r = firewall_count_entries(&p->profiles[i], &total, e);
 	}
 	return r;
 }

@@ -136,6 +136,24 @@ static int check_pool(const struct config *c, struct error *e)
 	return 0;
 }
 
+/* As the firewall counts them, before there is a slice. */
+static int check_entries(const struct config *c, struct error *e)
+{
+	size_t total = 0;
+
+	for (uint32_t i = PROFILE_BUILT_IN; i < c->n_profiles; i++) {
+		const struct profile *p = &c->profiles[i];
+		const struct firewall_profile f = profile_for_firewall(p, 0);
+		int r = firewall_count_entries(&f, &total, e);
+
+		if (r == -EINVAL) /* so it has some */
+			return at(c, &p->from[p->n_entries - 1], e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 int config_check(const struct config *c, struct error *e)
 {
 	int r = check_pool(c, e);
@@ -145,5 +163,5 @@ int config_check(const struct config *c, struct error *e)
 				  e);
 	for (uint32_t i = 0; i < c->n_access && r == 0; i++)
 		r = check_access(c, &c->access[i], e);
-	return r;
+	return r < 0 ? r : check_entries(c, e);
 }

@@ -91,21 +91,6 @@ static bool is_for_firewall(const struct profile *p)
 	return p->on_deny != FIREWALL_DROP || p->log || p->n_entries > 0;
 }
 
-static void add_profile(struct daemon *d, const struct profile *p, uint64_t slice_id)
-{
-	struct firewall_profile *f = &d->profiles[d->policy.n_profiles++];
-
-	*f = (struct firewall_profile){
-		.slice_id = slice_id,
-		.on_deny = (enum firewall_deny)p->on_deny,
-		.log = p->log != 0,
-		.log_group = (uint16_t)p->log_group,
-		.entries = p->entries,
-		.n_entries = p->n_entries,
-	};
-	snprintf(f->name, sizeof(f->name), "%s", p->name);
-}
-
 static int find_profile(struct daemon *d, const struct profile *p, struct error *e)
 {
 	struct profile_slice *s = daemon_slice(d, p->name) ?: add_slice(d, p, e);
@@ -117,7 +102,7 @@ static int find_profile(struct daemon *d, const struct profile *p, struct error 
 	s->resolver = profile_has_resolver(p);
 	r = cgroup_id(s->path, "systemctl reload-or-restart harpe-gov", &s->id, e);
 	if (r == 0 && is_for_firewall(p))
-		add_profile(d, p, s->id);
+		d->profiles[d->policy.n_profiles++] = profile_for_firewall(p, s->id);
 	return r;
 }
 

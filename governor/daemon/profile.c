@@ -65,6 +65,21 @@ void profile_free(struct profile *p)
 	*p = (struct profile){ 0 };
 }
 
+struct firewall_profile profile_for_firewall(const struct profile *p, uint64_t slice_id)
+{
+	struct firewall_profile f = {
+		.slice_id = slice_id,
+		.on_deny = (enum firewall_deny)p->on_deny,
+		.log = p->log != 0,
+		.log_group = (uint16_t)p->log_group,
+		.entries = p->entries,
+		.n_entries = p->n_entries,
+	};
+
+	snprintf(f.name, sizeof(f.name), "%s", p->name);
+	return f;
+}
+
 static bool has_icmp(const struct profile *p)
 {
 	for (size_t i = 0; i < p->n_entries; i++)

@@ -44,6 +44,10 @@ int profile_add(struct profile *p, const struct allow *entry, struct origin from
 
 void profile_free(struct profile *p);
 
+/* The same for the firewall, which knows its guests by the slice with that cgroup id. Points into
+ * @p. */
+struct firewall_profile profile_for_firewall(const struct profile *p, uint64_t slice_id);
+
 /* What its guests' system call filter lets through besides: CONFINE_... together. ICMP where the
  * list has it. */
 unsigned int profile_filter(const struct profile *p);

@@ -657,6 +657,40 @@ static void bounds_profiles(void **state)
 	assert_string_equal(e.text, "F:65: [profile more]: more than 64 profiles");
 }
 
+/* @n lines of a new profile, no two of which can be one. */
+static void put_profile(const struct place *p, const char *name, int n)
+{
+	size_t size = 64 + (size_t)n * 64, used;
+	_cleanup_free_ char *text = malloc(size);
+	char file[32];
+
+	assert_non_null(text);
+	used = (size_t)snprintf(text, size, "[profile %s]\n", name);
+	for (int i = 0; i < n; i++)
+		used += (size_t)snprintf(text + used, size - used, "allow = tcp 10.%d.%d.1:%d\n",
+					 i / 256, i % 256, 1 + i % 2);
+	snprintf(file, sizeof(file), "%s.conf", name);
+	put(p, file, text);
+}
+
+/* The firewall takes so many of all profiles together. */
+static void bounds_allow_lines(void **state)
+{
+	struct place *p = *state;
+	struct error e = ERROR_NULL;
+	struct config c;
+
+	put_profile(p, "a", FIREWALL_ENTRIES_MAX / 2);
+	put_profile(p, "b", FIREWALL_ENTRIES_MAX / 2);
+	if (config_load(p->path, &c, &e) < 0)
+		fail_msg("%s", e.text);
+	config_free(&c);
+	put_profile(p, "b", FIREWALL_ENTRIES_MAX / 2 + 1);
+	assert_not_loaded(p, "b.conf", -EINVAL,
+			  ":16386: profile b: with its 16385 entries there are more than 32768 in "
+			  "all profiles: allow networks or port ranges instead");
+}
+
 /* In the order of their names, whatever the directory's is. */
 static void reads_drop_ins_in_order(void **state)
 {
@@ -1196,6 +1230,7 @@ int main(void)
 		file_test(loads_files),
 		file_test(reads_profiles),
 		cmocka_unit_test(bounds_profiles),
+		file_test(bounds_allow_lines),
 		file_test(reads_drop_ins_in_order),
 		file_test(overrides_key_by_key),
 		file_test(ignores_other_files),
