@@ -29,7 +29,8 @@ struct limits {
 	uint64_t value[LIMIT_COUNT];
 };
 
-#define IO_WEIGHT_DEFAULT 100 /* the kernel's own (cgroup-v2.rst, io.weight) */
+#define MEMORY_MIN	  (8u << 20) /* of a guest */
+#define IO_WEIGHT_DEFAULT 100	     /* the kernel's own (cgroup-v2.rst, io.weight) */
 
 /* Where the value of each limit comes from: LIMIT_ASKED, LIMIT_BUILT_IN, "FILE:LINE" of the
  * configuration, or the path of a cgroup above that allows less. "" = unknown. */

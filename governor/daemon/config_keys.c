@@ -47,7 +47,10 @@ static const struct key pool_keys[] = {
 	  .offset = offsetof(struct config, uid_count),
 	  .min = 1,
 	  .max = POOL_MAX },
-	{ .name = "memory", .kind = KEY_SIZE, .offset = offsetof(struct config, pool_memory) },
+	{ .name = "memory",
+	  .kind = KEY_SIZE,
+	  .offset = offsetof(struct config, pool_memory),
+	  .min = MEMORY_MIN }, /* with less none could start */
 	{ .name = "warm",
 	  .kind = KEY_NUMBER,
 	  .offset = offsetof(struct config, warm),

@@ -9,7 +9,7 @@
 
 enum key_kind {
 	KEY_NUMBER,   /* uint32_t, from min to max */
-	KEY_SIZE,     /* uint64_t, bytes */
+	KEY_SIZE,     /* uint64_t, bytes, min or more */
 	KEY_LIMIT,    /* uint64_t, of limit */
 	KEY_CHOICE,   /* uint32_t, the index of one of choices */
 	KEY_MEMBERS,  /* struct members, of users or groups */

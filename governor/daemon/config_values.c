@@ -30,12 +30,16 @@ static int set_number(const struct value_place *p, const struct key *key, void *
 
 static int set_size(const struct value_place *p, const struct key *key, void *to, const char *value)
 {
-	(void)key;
-	char buf[72];
+	uint64_t *size = to;
+	char buf[72], least[32];
 
-	if (unit_parse(UNIT_SIZE, value, to) < 0)
+	if (unit_parse(UNIT_SIZE, value, size) < 0)
 		return error_set(p->error, -EINVAL, "\"%s\" is not %s", shown(value, buf),
 				 unit_expected(UNIT_SIZE));
+	if (*size < key->min)
+		return error_set(p->error, -EINVAL, "\"%s\" is too little: %s is the least",
+				 shown(value, buf),
+				 unit_format(UNIT_SIZE, key->min, least, sizeof(least)));
 	return 0;
 }
 

@@ -146,6 +146,9 @@ static void takes_other_spellings(void **state)
 	want.warm = 4;
 	assert_parses_to("[pool]\ncount = 5\nwarm = 4\n", &want);
 	want.warm = 0;
+	want.pool_memory = 8 * MIB;
+	assert_parses_to("[pool]\nmemory = 8M\ncount = 5\n", &want);
+	want.pool_memory = LIMIT_INFINITY;
 	assert_parses_to("[pool]\ncount = 5\nwarm = 0\n", &want);
 	want.uid_count = 65535;
 	want.first_uid = 4294901760 - 65535;
@@ -195,6 +198,9 @@ static const struct refusal {
 	{ "[pool]\nfirst-uid = 4294901761\n",
 	  "F:2: [pool] first-uid: \"4294901761\" is not a number from 65536 to 4294901760" },
 	{ "[pool]\nmemory = 64Q\n", "F:2: [pool] memory: \"64Q\" is not a size such as 512M" },
+	{ "[pool]\nmemory = 0\n", "F:2: [pool] memory: \"0\" is too little: 8M is the least" },
+	{ "[pool]\nmemory = 8388607\n",
+	  "F:2: [pool] memory: \"8388607\" is too little: 8M is the least" },
 	{ "[pool]\nmemory = 1G\n[defaults]\n\n[pool]\nmemory = 1G\n",
 	  "F:6: [pool] memory: is set twice; keep one line" },
 	{ "[access]\nusers = root\n",
