@@ -12,6 +12,8 @@ struct report_file {
 	const char *name;
 };
 
+#define REPORT_SHOWN_MAX 256 /* of its name, in a sentence that must have room for the reason */
+
 #define REPORT_FILE_NULL ((struct report_file){ .fd = -1 })
 
 /* Opens @text: "fd:N", an open descriptor that can be written to, or the path of a file, which is

@@ -149,6 +149,10 @@ static int parse_request(struct request *q, const char *const values[], char **a
 	     q->tmp_bytes < TMP_SIZE_MIN))
 		return error_set(e, -EINVAL, "--tmp-size: \"%.72s\" is not %s; 4K is the least",
 				 values[RUN_TMP_SIZE], unit_expected(UNIT_SIZE));
+	if (values[RUN_REPORT] && !values[RUN_REPORT][0])
+		return error_set(
+			e, -EINVAL,
+			"--report: \"\" is no file: write a path, or fd:3 for a descriptor");
 	q->with_parent = values[RUN_PARENT] != NULL;
 	if (!argv[0] && !values[RUN_EXPLAIN])
 		return error_set(e, -EINVAL, "no command to run: see harpe-gov run --help");

@@ -11,6 +11,7 @@
 
 #include "common/fd.h"
 #include "common/text.h"
+#include "governor/client/report_file.h"
 
 static const struct {
 	const char *option;
@@ -184,6 +185,8 @@ static bool is_below(int *fd, int top)
 int view_request_check_report(const struct view_item view[VIEW_ITEMS_MAX], const int *fds,
 			      const char *path, struct error *e)
 {
+	char shown[REPORT_SHOWN_MAX];
+
 	if (strncmp(path, "fd:", 3) == 0)
 		return 0;
 	for (size_t i = 0; i < VIEW_ITEMS_MAX; i++) {
@@ -197,7 +200,7 @@ int view_request_check_report(const struct view_item view[VIEW_ITEMS_MAX], const
 				e, -EINVAL,
 				"--report: %s lies in the directory of --rw, where the guest "
 				"could put something else in its place; write it elsewhere",
-				path);
+				text_escape(path, shown, sizeof(shown)));
 		fds++;
 	}
 	return 0;

@@ -271,6 +271,8 @@ static const struct {
 	{ "run --report=/no/\u00fc\u202e x", 125,
 	  "harpe-gov: --report: cannot write /no/\u00fc\\xe2\\x80\\xae: No such file or "
 	  "directory\n" },
+	{ "run --report= x", 125,
+	  "harpe-gov: --report: \"\" is no file: write a path, or fd:3 for a descriptor\n" },
 	{ "--help 2>&1 >/dev/full #", 1, "harpe-gov: cannot write to standard output\n" },
 };
 

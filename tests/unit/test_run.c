@@ -223,7 +223,7 @@ static void fails_when_the_report_cannot_be_written(void **state)
 
 static void assert_no_report(const struct fake *f, const char *target, const char *part)
 {
-	char option[128];
+	char option[1024];
 	struct client c;
 
 	snprintf(option, sizeof(option), "--report=%s", target);
@@ -253,8 +253,12 @@ static void refuses_a_symbolic_link(void **state)
 static void refuses_other_files(void **state)
 {
 	struct fake *f = *state;
+	char deep[700] = "/nonexistent";
 
 	fcntl(f->listener, F_SETFL, O_NONBLOCK);
+	while (strlen(deep) < 600)
+		strcat(deep, "/deep");
+	assert_no_report(f, deep, "...: No such file or directory\n");
 	assert_no_report(f, "/dev/null", "is not a regular file: open it and use fd:N\n");
 	assert_no_report(f, f->dir, "Is a directory\n");
 	assert_no_report(f, "/nonexistent/report", "No such file or directory\n");

@@ -399,6 +399,7 @@ static void keeps_the_report_out(void **state)
 	};
 	struct view_item view[VIEW_ITEMS_MAX] = { { VIEW_RO, "." }, { VIEW_RW, "d" } };
 	int fds[2] = { -1, -1 };
+	char deep[700];
 	struct error e;
 
 	(void)state;
@@ -406,6 +407,14 @@ static void keeps_the_report_out(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(reports); i++)
 		assert_int_equal(view_request_check_report(view, fds, reports[i].path, &e),
 				 reports[i].r);
+	strcpy(deep, "d");
+	while (strlen(deep) < 600)
+		strcat(deep, "/e/..");
+	strcat(deep, "/r");
+	assert_int_equal(view_request_check_report(view, fds, deep, &e), -EINVAL);
+	assert_mentions(e.text, "--report: d/e/../e", "", "");
+	assert_mentions(e.text, "... lies in the", "", "");
+	assert_mentions(e.text, "; write it elsewhere", "", "");
 	close(fds[0]);
 	close(fds[1]);
 }
