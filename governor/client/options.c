@@ -41,15 +41,38 @@ static int unknown_option(const char *arg, struct error *e)
 			 text_escape(arg, shown, sizeof(shown)));
 }
 
-static int add_to_list(const struct option *o, const char *text, struct error *e)
+/* Names all that share @list, of which there are several. */
+static int full_list(const struct option_set *set, const struct option *o, struct error *e)
+{
+	char names[160] = "";
+	size_t left = 0;
+
+	for (size_t i = 0; i < set->n_options; i++)
+		left += set->options[i].list == o->list;
+	for (size_t i = 0; i < set->n_options; i++) {
+		size_t used = strlen(names);
+
+		if (set->options[i].list != o->list)
+			continue;
+		left--;
+		snprintf(names + used, sizeof(names) - used, "--%s%s", set->options[i].name,
+			 left > 1 ? ", "
+			 : left	  ? " and "
+				  : "");
+	}
+	return error_set(e, -E2BIG, "--%s: more than %d of %s together", o->name, OPTION_LIST_MAX,
+			 names);
+}
+
+static int add_to_list(const struct option_set *set, const struct option *o, const char *text,
+		       struct error *e)
 {
 	struct option_list *list = o->list;
 
 	if (!list)
 		return 0;
 	if (list->n == OPTION_LIST_MAX)
-		return error_set(e, -E2BIG, "--%s: more than %d options of its kind", o->name,
-				 OPTION_LIST_MAX);
+		return full_list(set, o, e);
 	list->item[list->n].option = o;
 	list->item[list->n++].text = text;
 	return 0;
@@ -78,7 +101,7 @@ static int take_option(const struct option_set *set, char ***arg, const char *va
 		return error_set(e, -EINVAL, "--%s needs a value: write --%s=%s", name, name,
 				 value);
 	values[i] = value ? text : "";
-	return add_to_list(&set->options[i], text, e);
+	return add_to_list(set, &set->options[i], text, e);
 }
 
 static int is_operand(const char *arg)

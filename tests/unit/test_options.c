@@ -249,6 +249,8 @@ static void program_helps(void **state)
 	}
 }
 
+#define FOUR "--ro=. --rw=. --pin=x --hide=/x "
+
 static const struct {
 	const char *args;
 	int status;
@@ -273,6 +275,8 @@ static const struct {
 	  "directory\n" },
 	{ "run --report= x", 125,
 	  "harpe-gov: --report: \"\" is no file: write a path, or fd:3 for a descriptor\n" },
+	{ "run " FOUR FOUR FOUR FOUR "--hide=/x x", 125,
+	  "harpe-gov: --hide: more than 16 of --ro, --rw, --pin and --hide together\n" },
 	{ "--help 2>&1 >/dev/full #", 1, "harpe-gov: cannot write to standard output\n" },
 };
 
