@@ -86,7 +86,7 @@ static int parse_item(struct view_item *item, const char *option, const char *te
 					"and \"..\"",
 					e);
 	default: /* view_request_open() looks */
-		if (strlen(text) >= PATH_MAX || !text[0])
+		if (!text[0])
 			return refuse(option, text, "is no path", e);
 		return take_text(item, option, text, strlen(text), e);
 	}

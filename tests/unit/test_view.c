@@ -304,6 +304,7 @@ static void parses_options(void **state)
 
 static void refuses_options(void **state)
 {
+	static char long_path[5001];
 	static const struct {
 		struct option_list list;
 		const char *sentence;
@@ -320,9 +321,13 @@ static void refuses_options(void **state)
 		  "--hide: \"/etc/../root\" is no absolute path such as /srv/x, without \"//\", "
 		  "\".\" and \"..\"" },
 		{ { 1, { { &ro, "" } } }, "--ro: \"\" is no path" },
+		{ { 1, { { &rw, long_path } } },
+		  "--rw: \"////////////////////////////////////////////////////////////////////"
+		  "...\" is longer than 255 bytes" },
 	};
 
 	(void)state;
+	memset(long_path, '/', sizeof(long_path) - 1);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct view_item view[VIEW_ITEMS_MAX] = { 0 };
 		struct error e = ERROR_NULL;
