@@ -39,6 +39,15 @@ void complain(const char *sentence)
 	write_whole(STDERR_FILENO, line, strlen(line));
 }
 
+void complain_of(const char *where, const char *text, const char *why)
+{
+	char shown[72], sentence[256];
+
+	snprintf(sentence, sizeof(sentence), "%s: \"%s\" %s", where,
+		 text_escape(text, shown, sizeof(shown)), why);
+	complain(sentence);
+}
+
 void verb_help(const struct verb *verb, FILE *out)
 {
 	fprintf(out, "Usage: harpe-gov %s %s\n\n%s.\n\n", verb->name, verb->operands,

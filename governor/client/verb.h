@@ -30,6 +30,9 @@ const char *escape_for(int fd, const char *text, char *buf, size_t size);
 /* Prints "harpe-gov: @sentence" on stderr in one write, unprintable bytes escaped. */
 void complain(const char *sentence);
 
+/* Prints "harpe-gov: @where: "@text" @why". */
+void complain_of(const char *where, const char *text, const char *why);
+
 /* Becomes the daemon's program with @argv, which knows the configuration and the rules. Returns
  * @status only when that cannot be run, and has said so. */
 int exec_daemon(char *const argv[], int status);

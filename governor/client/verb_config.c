@@ -14,9 +14,12 @@ static int config_main(const char *socket, const char *const values[], char **op
 
 	(void)socket;
 	(void)values;
-	if (!operands[0] || operands[1] ||
-	    (strcmp(operands[0], "check") != 0 && strcmp(operands[0], "show") != 0)) {
+	if (!operands[0] || operands[1]) {
 		complain("config needs one word: check or show");
+		return verb_config.usage_status;
+	}
+	if (strcmp(operands[0], "check") != 0 && strcmp(operands[0], "show") != 0) {
+		complain_of("config", operands[0], "is neither check nor show");
 		return verb_config.usage_status;
 	}
 	return exec_daemon(argv, 1);

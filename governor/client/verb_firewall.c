@@ -86,7 +86,10 @@ static int firewall_main(const char *socket, const char *const values[], char **
 				      "sudo");
 		return words[i].call(values, operands);
 	}
-	return refuse("firewall needs one word: show, export, apply, remove or explain");
+	if (!operands[0])
+		return refuse("firewall needs one word: show, export, apply, remove or explain");
+	complain_of("firewall", operands[0], "is not show, export, apply, remove or explain");
+	return STATUS_FAILED;
 }
 
 const struct verb verb_firewall = {

@@ -36,6 +36,12 @@ static int refuse(const char *sentence)
 	return VERDICT_EXIT_CANNOT;
 }
 
+static int refuse_value(const char *option, const char *value, const char *why)
+{
+	complain_of(option, value, why);
+	return VERDICT_EXIT_CANNOT;
+}
+
 static bool is_address(const char *text)
 {
 	char buf[sizeof(struct in6_addr)];
@@ -113,9 +119,11 @@ static int verify_main(const char *socket, const char *const values[], char **op
 	if (operands[0])
 		return refuse("verify takes no word: it tries everything");
 	if (values[VERIFY_TARGET] && !is_address(values[VERIFY_TARGET]))
-		return refuse("--target needs an IPv4 or IPv6 address, as in --target=192.0.2.1");
+		return refuse_value("--target", values[VERIFY_TARGET],
+				    "is no IPv4 or IPv6 address, as in --target=192.0.2.1");
 	if (values[VERIFY_NET] && !profile_name_valid(values[VERIFY_NET]))
-		return refuse("--net is no network profile's name");
+		return refuse_value("--net", values[VERIFY_NET],
+				    "is no network profile's name: 1 to 31 of a-z 0-9");
 	if (!v)
 		return refuse("verify: out of memory");
 	if (values[VERIFY_LIST]) {

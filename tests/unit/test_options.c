@@ -277,6 +277,16 @@ static const struct {
 	  "harpe-gov: --report: \"\" is no file: write a path, or fd:3 for a descriptor\n" },
 	{ "run " FOUR FOUR FOUR FOUR "--hide=/x x", 125,
 	  "harpe-gov: --hide: more than 16 of --ro, --rw, --pin and --hide together\n" },
+	{ "config", 2, "harpe-gov: config needs one word: check or show\n" },
+	{ "config foo", 2, "harpe-gov: config: \"foo\" is neither check nor show\n" },
+	{ "firewall", 3,
+	  "harpe-gov: firewall needs one word: show, export, apply, remove or explain\n" },
+	{ "firewall foo", 3,
+	  "harpe-gov: firewall: \"foo\" is not show, export, apply, remove or explain\n" },
+	{ "verify --net=", 3,
+	  "harpe-gov: --net: \"\" is no network profile's name: 1 to 31 of a-z 0-9\n" },
+	{ "verify --target=foo", 3,
+	  "harpe-gov: --target: \"foo\" is no IPv4 or IPv6 address, as in --target=192.0.2.1\n" },
 	{ "--help 2>&1 >/dev/full #", 1, "harpe-gov: cannot write to standard output\n" },
 };
 
