@@ -112,12 +112,23 @@ static int verify(struct verify *v, const char *target, bool as_json)
 	return r;
 }
 
+static int list(const char *const values[])
+{
+	if (values[VERIFY_NET] || values[VERIFY_TARGET] || values[VERIFY_JSON])
+		return refuse("--list goes alone: it is the same with every --net and --target, "
+			      "and is no JSON");
+	verify_list(stdout);
+	return 0;
+}
+
 static int verify_main(const char *socket, const char *const values[], char **operands)
 {
 	_cleanup_free_ struct verify *v = calloc(1, sizeof(*v));
 
 	if (operands[0])
 		return refuse("verify takes no word: it tries everything");
+	if (values[VERIFY_LIST])
+		return list(values);
 	if (values[VERIFY_TARGET] && !is_address(values[VERIFY_TARGET]))
 		return refuse_value("--target", values[VERIFY_TARGET],
 				    "is no IPv4 or IPv6 address, as in --target=192.0.2.1");
@@ -126,10 +137,6 @@ static int verify_main(const char *socket, const char *const values[], char **op
 				    "is no network profile's name: 1 to 31 of a-z 0-9");
 	if (!v)
 		return refuse("verify: out of memory");
-	if (values[VERIFY_LIST]) {
-		verify_list(stdout);
-		return 0;
-	}
 	v->socket = socket;
 	v->net = values[VERIFY_NET];
 	v->progress = isatty(STDERR_FILENO);
@@ -138,7 +145,7 @@ static int verify_main(const char *socket, const char *const values[], char **op
 
 const struct verb verb_verify = {
 	.name = "verify",
-	.operands = "[--net=PROFILE] [--target=ADDRESS] [--json] [--list]",
+	.operands = "[--net=PROFILE] [--target=ADDRESS] [--json] | --list",
 	.summary = "Try every boundary, from inside of guests that are started for it",
 	.details = "Exit status: 0 all passed, 1 something failed, 2 something is not known,\n"
 		   "3 it could not be tried.\n",

@@ -287,6 +287,9 @@ static const struct {
 	  "harpe-gov: --net: \"\" is no network profile's name: 1 to 31 of a-z 0-9\n" },
 	{ "verify --target=foo", 3,
 	  "harpe-gov: --target: \"foo\" is no IPv4 or IPv6 address, as in --target=192.0.2.1\n" },
+	{ "verify --list --net=nope", 3,
+	  "harpe-gov: --list goes alone: it is the same with every --net and --target, and is no "
+	  "JSON\n" },
 	{ "--help 2>&1 >/dev/full #", 1, "harpe-gov: cannot write to standard output\n" },
 };
 
