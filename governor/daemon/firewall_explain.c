@@ -336,8 +336,11 @@ int firewall_explain(const struct daemon *d, const struct firewall_question *ask
 	int r;
 
 	if (asked->profile && !slice)
-		return error_set(e, -EINVAL, "--profile: there is no network profile \"%s\"",
-				 asked->profile);
+		return error_set(
+			e, -EINVAL,
+			"--profile: there is no network profile \"%s\"; there are isolated, "
+			"drop, reject and those that harpe-gov config show has",
+			asked->profile);
 	r = read_question(d, asked, slice, &q, e);
 	if (r < 0)
 		return r;
