@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/unit/test.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/wait.h>
 
+#include "common/text.h"
 #include "governor/client/verb.h"
 
 #define HELP_MAX   8192
@@ -189,6 +191,35 @@ static void is_documented(void **state)
 	}
 }
 
+/* Blanks for all that is no letter; returns @text. */
+static const char *words_of(char *text)
+{
+	for (char *p = text; *p; p++)
+		if (!isalpha((unsigned char)*p))
+			*p = ' ';
+	return text;
+}
+
+/* All that common/units.c knows. */
+static void documents_suffixes(void **state)
+{
+	static const char *const pages[] = { "man/harpe-gov.1.scd", "man/harpe-gov.conf.5.scd" };
+	static const char *const suffixes[] = { "us",	"ms",	"s",   "min", "h", "d",
+						"usec", "msec", "sec", "m",   "hr" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
+		_cleanup_free_ char *page = source_text(pages[i]);
+		char *list = strstr(page, "Wall-clock time. Suffixes are ");
+
+		assert_non_null(list);
+		list[strcspn(list, ";")] = '\0';
+		for (size_t j = 0; j < ARRAY_SIZE(suffixes); j++)
+			if (!text_has_word(words_of(list), suffixes[j]))
+				fail_msg("%s does not have %s", pages[i], suffixes[j]);
+	}
+}
+
 /* Every option that the manual documents exists. */
 static void documents_nothing_else(void **state)
 {
@@ -351,6 +382,7 @@ int main(void)
 		cmocka_unit_test(tells_what_is_built_in),
 		cmocka_unit_test(is_documented),
 		cmocka_unit_test(documents_nothing_else),
+		cmocka_unit_test(documents_suffixes),
 		cmocka_unit_test(program_helps),
 		cmocka_unit_test(program_refuses),
 		cmocka_unit_test(program_without_arguments_helps_on_stderr),
