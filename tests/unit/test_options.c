@@ -282,6 +282,23 @@ static void program_helps(void **state)
 
 #define FOUR "--ro=. --rw=. --pin=x --hide=/x "
 
+/* harpe-govd(8) is the same page. */
+static void documents_the_daemon(void **state)
+{
+	_cleanup_free_ char *page = source_text("man/harpe-gov.1.scd");
+	char line[128], option[16];
+	FILE *p = popen("exec \"$HARPE_GOVD\" --help", "re");
+	int n = 0;
+
+	(void)state;
+	assert_non_null(p);
+	for (; fgets(line, sizeof(line), p); n++)
+		if (sscanf(line, " harpe-govd %15s", option) == 1 && option[0] == '-')
+			assert_mentions(page, "\n*harpe-govd ", option, "*");
+	assert_int_equal(pclose(p), 0);
+	assert_true(n > 5);
+}
+
 static const struct {
 	const char *args;
 	int status;
@@ -382,6 +399,7 @@ int main(void)
 		cmocka_unit_test(tells_what_is_built_in),
 		cmocka_unit_test(is_documented),
 		cmocka_unit_test(documents_nothing_else),
+		cmocka_unit_test(documents_the_daemon),
 		cmocka_unit_test(documents_suffixes),
 		cmocka_unit_test(program_helps),
 		cmocka_unit_test(program_refuses),
