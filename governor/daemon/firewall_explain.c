@@ -333,6 +333,7 @@ int firewall_explain(const struct daemon *d, const struct firewall_question *ask
 		.names = { cgroups, firewall_cgroups(d, cgroups, FIREWALL_CGROUPS_MAX) },
 	};
 	enum walk_outcome outcome = WALK_UNKNOWN;
+	char shown[72];
 	int r;
 
 	if (asked->profile && !slice)
@@ -340,7 +341,7 @@ int firewall_explain(const struct daemon *d, const struct firewall_question *ask
 			e, -EINVAL,
 			"--profile: there is no network profile \"%s\"; there are isolated, "
 			"drop, reject and those that harpe-gov config show has",
-			asked->profile);
+			text_escape(asked->profile, shown, sizeof(shown)));
 	r = read_question(d, asked, slice, &q, e);
 	if (r < 0)
 		return r;
