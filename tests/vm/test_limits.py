@@ -250,7 +250,9 @@ def test_journal_entry():
     """journalctl HARPE_ENDED=memory finds the run with its limits, what it used and who called."""
     r = run("--name=hog", "--memory=16M", "--", "python3", "-c", "a = bytearray(64 << 20)")
     expect_equal(r.report["ended"], "memory", r)
-    (entry,) = entries("HARPE_ENDED=memory", "HARPE_RUN=" + r.report["id"])
+    matches = "HARPE_ENDED=memory", "HARPE_RUN=" + r.report["id"]
+    wait_until(lambda: entries(*matches), 5, "the entry, which comes after the answer")
+    (entry,) = entries(*matches)
     for field, value in (("NAME", "hog"), ("CALLER_UID", "1000"), ("PROFILE", "isolated"),
                          ("UID", str(r.report["uid"])), ("LIMITS_MEMORY_BYTES", str(16 * MIB)),
                          ("LIMIT_DETAILS_MEMORY_BYTES_ORIGIN", "request"),
@@ -314,6 +316,7 @@ def test_no_ledger_after_runs():
     run("--", "true")
     r = run("--", "/nonexistent")
     expect_equal(r.status, 127, r)
-    wait_until(lambda: not os.listdir("/run/harpe-gov/runs"), 10, "the ledger is empty")
+    # The caller is told first.
+    wait_until(lambda: not os.listdir("/run/harpe-gov/runs"), 5, "nothing is kept")
     expect_equal(subprocess.run(["stat", "-c", "%a %u", "/run/harpe-gov/runs"], check=True,
                                 capture_output=True, text=True).stdout, "700 0\n")
