@@ -121,8 +121,8 @@ def test_io_kill():
 def test_io_weight():
     """--io-weight is the scope's, among the other guests; more than the ceiling is refused."""
     with agent_directory() as d:
-        p = start_run("--name", "light", "--report", d + "/r.json", "--io-weight=50", "--", "sleep",
-                      "3", cwd=d)
+        p = start_run("--name", "light", "--report", d + "/r.json", "--io-weight=50", "--", "cat",
+                      cwd=d, stdin=subprocess.PIPE)  # until told
         wait_running("light")
         scope = guest_cgroup("light").parent
         expect_equal((scope / "io.weight").read_text().split("\n")[0], "default 50")
@@ -236,7 +236,8 @@ def test_memory_kinds():
 def test_swap_peak():
     """memory.swap.peak where the kernel has it (6.5), else null: never 0 for unknown."""
     with agent_directory() as d:
-        p = start_run("--name", "swap", "--report", d + "/r.json", "--", "sleep", "2", cwd=d)
+        p = start_run("--name", "swap", "--report", d + "/r.json", "--", "cat", cwd=d,
+                      stdin=subprocess.PIPE)  # until told
         wait_running("swap")
         there = (guest_cgroup("swap") / "memory.swap.peak").exists()
         r = Result(p, d + "/r.json")

@@ -284,7 +284,7 @@ def test_guest_changed():
         (row,) = wait_slots(1)
         (scope(row) / "guest/memory.max").write_text(str(64 * MIB))
         (scope(row) / "guest/cpu.max").write_text("1000 100000")
-        p = start_run("--name", "changed", "--", "sleep", "3", cwd=directory)
+        p = start_run("--name", "changed", "--", *UNTIL_TOLD, cwd=directory, stdin=subprocess.PIPE)
         expect_equal(wait_running("changed")["id"], row["id"])
         expect_equal(read(scope(row) / "guest/memory.max"), str(512 * MIB))
         expect_equal(read(scope(row) / "guest/cpu.max"), "100000 100000")
