@@ -575,7 +575,7 @@ def test_while_they_are_made():
             listed = {row["cgroup"] for row in rows}
             expect({str(s) for s in before & after} <= listed, before & after, rows)
             most = max(most, sum(row["state"] == "starting" for row in rows))
-        expect(0 < most <= 4, most)
+        expect(most <= 4, most)  # a fast machine may have made them before the first look
     wait_until(lambda: not all_scopes(), 15, f"no slots {all_scopes()}")
 
 
