@@ -9,8 +9,8 @@ import signal
 import subprocess
 
 from leaks import layers
-from lib import (POOL, agent_directory, as_agent, configured, expect, expect_equal, has_scopes, sh,
-                 start_run, wait_ready, wait_running, wait_until)
+from lib import (POOL, agent_directory, as_agent, configured, expect, expect_equal, has_scopes, root_ps,
+                 sh, start_run, wait_ready, wait_running, wait_until)
 
 
 def audit():
@@ -60,7 +60,7 @@ def guest(*args, name="audited"):
         with contextlib.suppress(ProcessLookupError):
             os.kill(row["main_pid"], signal.SIGKILL)  # one that was moved out of its scope
         p.communicate()
-        wait_until(lambda: not pathlib.Path(f"/proc/{p.pid}").exists(), 10, "the client is gone")
+        wait_until(lambda: all(r["id"] != row["id"] for r in root_ps()), 30, "the guest is gone")
 
 
 def nft(text):
