@@ -148,8 +148,8 @@ def test_with_parent():
         assert_nothing_left(5)
         report = json.load(open(d + "/r.json"))
         expect_equal((report["ended"], report["error"]), ("caller-gone", "its parent has ended"))
-        expect_equal(open(d + "/err").read(), "harpe-gov: the caller went away: the guest was "
-                                              "killed: its parent has ended\n")
+        wait_until(lambda: open(d + "/err").read() == "harpe-gov: the caller went away: the guest was "
+                   "killed: its parent has ended\n", 5, f"its sentence: {open(d + '/err').read()!r}")
 
 
 def test_without_parent():
