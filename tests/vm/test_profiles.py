@@ -81,7 +81,7 @@ s.close()
             total = 0
             while p.poll() is None and total < 1000000:
                 total += len(theirs.recv(8192))
-                time.sleep(0.02)
+                time.sleep(0.05)
             expect(total < 1000000, "the guest ended before all had arrived")
             r = Result(p)
             while data := theirs.recv(8192):
