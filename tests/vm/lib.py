@@ -204,8 +204,14 @@ def spares():
 
 
 def wait_spare():
-    wait_until(spares, 10, "a supervisor waits for a connection")
-    return spares()[0]
+    found = []
+
+    def there():
+        found[:] = spares()
+        return found
+
+    wait_until(there, 10, "a supervisor waits for a connection")
+    return found[0]
 
 
 def what_it_does(pid):
