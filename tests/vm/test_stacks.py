@@ -207,6 +207,7 @@ def test_podman():
 
 @contextlib.contextmanager
 def docker():
+    pathlib.Path("/run/docker.sock").unlink(missing_ok=True)  # docker.socket's, of another test
     with open("/out/dockerd.txt", "w", encoding="utf-8") as log:
         daemon = subprocess.Popen(["dockerd", "--iptables=false", "--ip6tables=false",
                                    "--bridge=none"], stdout=log, stderr=log)
