@@ -70,8 +70,9 @@ class Result:
 
 
 @contextlib.contextmanager
-def agent_directory(mode=0o755):
-    with tempfile.TemporaryDirectory(prefix="run-", dir="/tmp") as path:
+def agent_directory(mode=0o755, where="/tmp"):
+    """On Debian 13 /tmp is in memory; /var/tmp is on the disk everywhere."""
+    with tempfile.TemporaryDirectory(prefix="run-", dir=where) as path:
         os.chmod(path, mode)
         os.chown(path, AGENT.pw_uid, AGENT.pw_gid)
         yield path

@@ -171,7 +171,8 @@ def test_slice_is_smaller():
         expect_equal((r.report["limits"]["memory_bytes"], r.report["limits"]["pids"]),
                      (40 * MIB, 8), r)
         expect_equal(r.report["limits"]["cpu_usec_per_sec"], 200000, r)
-        expect(r.report["pids"]["peak"] < 8 and r.report["pids"]["refused_forks"] >= 1, r)
+        own = os.path.exists(SLICE / "pids.events.local")  # since 6.11 who has the limit counts
+        expect(r.report["pids"]["peak"] < 8 and (own or r.report["pids"]["refused_forks"] >= 1), r)
         r = run("--memory", "256M", "--", *python("memory.py"))
     expect_equal((r.status, r.report["ended"]), (124, "memory"), r)
     expect(r.report["memory"]["oom_kills"] >= 1, r)

@@ -64,7 +64,7 @@ def dd(direction, megabytes):
 
 def bounded(direction):
     key, short = ("wbytes", "wbps") if direction == "write" else ("rbytes", "rbps")
-    with agent_directory(0o777) as d:
+    with agent_directory(0o777, where="/var/tmp") as d:
         sh(f"dd if=/dev/zero of={d}/file bs=1M count=64 && chmod 666 {d}/file && sync")
         p = start_run("--name", "disk", "--report", d + "/r.json", f"--io-{direction}", RATE, "--",
                       *dd(direction, 8), cwd=d)
@@ -97,7 +97,7 @@ def test_io_read():
 
 def test_io_kill():
     """A guest that waits for a throttled disk dies at once: the bound is lifted for the kill."""
-    with agent_directory(0o777) as d:
+    with agent_directory(0o777, where="/var/tmp") as d:
         # Each into a new file: the last one belongs to another guest's uid.
         slow = ["sh", "-c", "exec dd if=/dev/zero of=$(mktemp -p .) bs=1M count=8 oflag=direct"]
         r = run("--io-write=4K", "--time=3s", "--", *slow, cwd=d)
@@ -210,7 +210,7 @@ def test_explain():
 
 def test_memory_kinds():
     """Anonymous memory, files in memory and cache, apart: only one of them is the program's own."""
-    with agent_directory() as d:
+    with agent_directory(where="/var/tmp") as d:
         os.truncate(os.open(d + "/big", os.O_CREAT | os.O_WRONLY, 0o644), 200 * MIB)
         touch = run("--memory=64M", "--", "python3", "-c",
                     "import time; a = bytearray(b'x') * (40 << 20); time.sleep(2)")
