@@ -103,8 +103,14 @@ def test_private_network():
 
 
 def test_bubblewrap():
-    """Inside of a guest whose profile allows user namespaces, and of no other."""
+    """Inside of a guest whose profile allows user namespaces, and of no other. From 0.12 on it needs
+    openat2(2), which guests have not."""
+    version = sh("bwrap --version").split()[1].split(".")
     with configured(NESTED):
+        if (int(version[0]), int(version[1])) >= (0, 12):
+            r = run("--net", "nested", "--", "bwrap", "--ro-bind", "/", "/", "true")
+            expect_equal((r.status, b"Function not implemented" in r.stderr), (1, True), r)
+            return
         expect_equal(assert_guest(STACKS / "bwrap/run.sh"), network_of(1))
         expect(assert_guest(STACKS / "bwrap-unshare-net/run.sh") != network_of(1))
     r = run("--", "bwrap", "--ro-bind", "/", "/", "true")

@@ -7,6 +7,7 @@
 # Give it to Harpe's user alone, with profiles = in [access]; harpe-gov.conf(5) says what it opens.
 # There a pin would not hold, so there is none: what is in the directory afterwards is the program's to have
 # replaced, the log included.
+# Up to bubblewrap 0.11: later ones need openat2(2), which guests have not; see ../setpriv-landlock.
 # Run in the VM tests.
 directory=$(dirname "$1")
 exec harpe-gov run --memory 512M --cpu 100% --pids 64 --time 10min --with-parent \
