@@ -78,7 +78,7 @@ int policy_profile(const struct config *c, const struct access *access, const ch
 	const struct profile *p = config_profile(c, name);
 	const char *from =
 		access->profiles.n ? access->profiles.from : CONFIG_PATH " and its drop-ins";
-	char list[PROFILE_LIST_MAX];
+	char list[PROFILE_LIST_MAX] = "";
 
 	if (!p)
 		return error_set(e, -EINVAL,
