@@ -12,7 +12,7 @@ from lib import (POOL, Result, agent_directory, daemon_pid, expect, expect_equal
                  run, scopes, sh, start_run, supervisors, wait_ready, wait_spare,
                  wait_until)
 
-GONE = 5  # seconds, under emulation
+GONE = 10  # seconds, under emulation
 
 # The call after which the process that made it stands still, and which of its calls of that name.
 LEASED = "clone", 1  # the daemon's: the scope's holder

@@ -11,7 +11,7 @@ from lib import (POOL, Result, agent_directory, as_agent, daemon_pid, expect, ex
                  pool_processes, run, scopes, sh, start_run, supervisors, wait_ready, wait_running,
                  wait_spare, wait_until)
 
-GONE = 3  # seconds, under emulation
+GONE = 10  # seconds, under emulation
 
 
 def next_run_works():
