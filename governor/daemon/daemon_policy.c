@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/state.h"
 #include "governor/daemon/daemon.h"
@@ -257,8 +258,9 @@ void daemon_ruleset_changed(struct daemon *d)
 
 /* ---- at boot ---- */
 
-#define OWNER_TRIES 100
-#define OWNER_USEC  50000
+#define OWNER_TRIES  100
+#define OWNER_USEC   50000
+#define OWNER_LATEST (20 * USEC_PER_SEC) /* the unit has 30 s */
 
 static bool somebody_serves(void)
 {
@@ -271,9 +273,12 @@ static bool somebody_serves(void)
  * the table: either the daemon serves soon, or the table goes. */
 static int load_unowned(struct daemon *d, struct error *e)
 {
+	uint64_t end = clock_usec(CLOCK_MONOTONIC) + OWNER_LATEST;
 	int r = -EBUSY;
 
 	for (unsigned int tries = 0; r == -EBUSY && tries < OWNER_TRIES; tries++) {
+		if (tries > 0 && clock_usec(CLOCK_MONOTONIC) > end)
+			break;
 		if (tries > 0)
 			usleep(OWNER_USEC);
 		if (somebody_serves())
