@@ -124,6 +124,10 @@ int confine_scopes(struct error *e)
 	return 0;
 }
 
+/* Of a uid's queued signals and POSIX timers. A timer whose signal is ignored goes off at each tick
+ * of the kernel's (250 a second), in interrupts that cpu.max does not count (before Linux 6.13). */
+#define SIGNALS_MAX 64
+
 static rlim_t smaller(rlim_t a, rlim_t b)
 {
 	return a < b ? a : b;
@@ -141,6 +145,9 @@ int confine_rlimits(const struct rlimit limits[GUEST_RLIMITS], uint64_t file_byt
 		if (i == RLIMIT_FSIZE && set.rlim_max == RLIM_INFINITY)
 			set = (struct rlimit){ .rlim_cur = smaller(set.rlim_cur, file_bytes),
 					       .rlim_max = file_bytes };
+		if (i == RLIMIT_SIGPENDING)
+			set = (struct rlimit){ .rlim_cur = smaller(set.rlim_cur, SIGNALS_MAX),
+					       .rlim_max = smaller(set.rlim_max, SIGNALS_MAX) };
 		if (i == RLIMIT_CORE)
 			set = (struct rlimit){ .rlim_cur = 1, .rlim_max = 1 };
 		if ((set.rlim_cur != own.rlim_cur || set.rlim_max != own.rlim_max) &&

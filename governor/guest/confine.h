@@ -30,10 +30,13 @@ enum {
  *  - setsockopt(2): no joining of multicast groups, for which the kernel itself sends packets; no
  *    TCP_ULP.
  *  - keyctl, add_key, request_key: keys outlive a run and are resolved by root's helpers.
- *  - io_uring: its operations pass no seccomp filter.
+ *  - io_uring: its operations pass no seccomp filter; io_setup answers ENOSYS: its contexts are
+ * bounded for the whole host.
+ *  - core scheduling (prctl).
  *  - set-user-ID and set-group-ID bits, in every call that can set them; openat2 answers ENOSYS.
  *  - changing RLIMIT_CORE.
- *  - ioctl(2): TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS; project ids of files; leases.
+ *  - ioctl(2): TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS; flags (chattr(1)) and project ids of
+ *    files; leases.
  *  - filters of a guest's own: the memory for their machine code is bounded for the whole host.
  *  - user namespaces, but with CONFINE_USER_NAMESPACES; other architectures. clone3 answers ENOSYS:
  * its flags cannot be seen. What is not allowed fails with EPERM. */
@@ -69,7 +72,8 @@ int confine_scopes(struct error *e);
 bool confine_has_scopes(void);
 
 /* The caller's limits, each at most what this process has itself (setrlimit(2)); RLIMIT_CORE is
- * exactly 1: with 0 a core_pattern pipe helper would still be run, as root. A file is at most
+ * exactly 1: with 0 a core_pattern pipe helper would still be run, as root. RLIMIT_SIGPENDING is
+ * small: it bounds POSIX timers. A file is at most
  * @file_bytes long when the caller has no limit of its own; LIMIT_INFINITY is RLIM_INFINITY. */
 int confine_rlimits(const struct rlimit limits[GUEST_RLIMITS], uint64_t file_bytes,
 		    struct error *e);

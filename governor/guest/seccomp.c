@@ -50,6 +50,9 @@ static const struct {
 	{ SCMP_SYS(io_uring_setup), DENY },
 	{ SCMP_SYS(io_uring_enter), DENY },
 	{ SCMP_SYS(io_uring_register), DENY },
+	/* Contexts count against fs.aio-max-nr, which all of the host shares; two take all of it.
+	 */
+	{ SCMP_SYS(io_setup), ABSENT },
 	{ SCMP_SYS(clone3), ABSENT },
 	{ SCMP_SYS(openat2), ABSENT },
 	{ SCMP_SYS(seccomp), DENY }, /* see deny_filters() */
@@ -293,13 +296,15 @@ static int deny_terminal_requests(scmp_filter_ctx ctx)
 	return r;
 }
 
-/* Of files: project ids are what a quota of the caller's goes by, and belong to whoever owns the
- * file, which is the guest in a --rw directory; a lease lets the host's next open(2) of the file
- * wait. */
+/* Of files: project ids, and the flag by which new files inherit them, are what a quota of the
+ * caller's goes by, and belong to whoever owns the file, which is the guest in a --rw directory; a
+ * lease lets the host's next open(2) of the file wait. */
 static int deny_file_requests(scmp_filter_ctx ctx)
 {
 	int r = seccomp_rule_add(ctx, DENY, SCMP_SYS(ioctl), 1, ARG_IS(1, FS_IOC_FSSETXATTR));
 
+	if (r == 0)
+		r = seccomp_rule_add(ctx, DENY, SCMP_SYS(ioctl), 1, ARG_IS(1, FS_IOC_SETFLAGS));
 	if (r == 0)
 		r = seccomp_rule_add(ctx, DENY, FILE_SETATTR, 0);
 	if (r == 0)
@@ -314,9 +319,16 @@ static int deny_filters(scmp_filter_ctx ctx)
 	return seccomp_rule_add(ctx, DENY, SCMP_SYS(prctl), 1, ARG_IS(0, PR_SET_SECCOMP));
 }
 
+/* A core scheduling cookie keeps the other threads of a processor's core idle while the guest runs,
+ * which no cpu.max counts. */
+static int deny_core_scheduling(scmp_filter_ctx ctx)
+{
+	return seccomp_rule_add(ctx, DENY, SCMP_SYS(prctl), 1, ARG_IS(0, PR_SCHED_CORE));
+}
+
 static int (*const rules[])(scmp_filter_ctx ctx) = {
-	deny_socket_options,	deny_id_bits,	    deny_core_limit,
-	deny_terminal_requests, deny_file_requests, deny_filters,
+	deny_socket_options, deny_id_bits, deny_core_limit,	 deny_terminal_requests,
+	deny_file_requests,  deny_filters, deny_core_scheduling,
 };
 
 static int add_rules(scmp_filter_ctx ctx, unsigned int with)
