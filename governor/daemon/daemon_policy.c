@@ -258,7 +258,6 @@ void daemon_ruleset_changed(struct daemon *d)
 
 /* ---- at boot ---- */
 
-#define OWNER_TRIES  100
 #define OWNER_USEC   50000
 #define OWNER_LATEST (20 * USEC_PER_SEC) /* the unit has 30 s */
 
@@ -274,17 +273,16 @@ static bool somebody_serves(void)
 static int load_unowned(struct daemon *d, struct error *e)
 {
 	uint64_t end = clock_usec(CLOCK_MONOTONIC) + OWNER_LATEST;
-	int r = -EBUSY;
+	int r;
 
-	for (unsigned int tries = 0; r == -EBUSY && tries < OWNER_TRIES; tries++) {
-		if (tries > 0 && clock_usec(CLOCK_MONOTONIC) > end)
-			break;
-		if (tries > 0)
-			usleep(OWNER_USEC);
+	do {
 		if (somebody_serves())
 			return 0;
 		r = firewall_load(d->firewall, &d->policy, false, e);
-	}
+		if (r != -EBUSY)
+			return r;
+		usleep(OWNER_USEC);
+	} while (clock_usec(CLOCK_MONOTONIC) < end);
 	return r;
 }
 

@@ -30,13 +30,14 @@ enum {
  *  - setsockopt(2): no joining of multicast groups, for which the kernel itself sends packets; no
  *    TCP_ULP.
  *  - keyctl, add_key, request_key: keys outlive a run and are resolved by root's helpers.
- *  - io_uring: its operations pass no seccomp filter; io_setup answers ENOSYS: its contexts are
- * bounded for the whole host.
+ *  - io_uring: its operations pass no seccomp filter.
+ *  - io_setup, which answers ENOSYS: its contexts are bounded for the whole host.
  *  - core scheduling (prctl).
  *  - set-user-ID and set-group-ID bits, in every call that can set them; openat2 answers ENOSYS.
+ *  - devices, whiteouts among them.
  *  - changing RLIMIT_CORE.
  *  - ioctl(2): TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS; flags (chattr(1)) and project ids of
- *    files; leases.
+ *    files; subvolumes, encryption and verity of file systems. Leases.
  *  - filters of a guest's own: the memory for their machine code is bounded for the whole host.
  *  - user namespaces, but with CONFINE_USER_NAMESPACES; other architectures. clone3 answers ENOSYS:
  * its flags cannot be seen. What is not allowed fails with EPERM. */

@@ -8,7 +8,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/btrfs.h>
 #include <linux/fs.h>
+#include <linux/fscrypt.h>
+#include <linux/fsverity.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -50,8 +53,7 @@ static const struct {
 	{ SCMP_SYS(io_uring_setup), DENY },
 	{ SCMP_SYS(io_uring_enter), DENY },
 	{ SCMP_SYS(io_uring_register), DENY },
-	/* Contexts count against fs.aio-max-nr, which all of the host shares; two take all of it.
-	 */
+	/* Two contexts take all of fs.aio-max-nr, which the whole host shares. */
 	{ SCMP_SYS(io_setup), ABSENT },
 	{ SCMP_SYS(clone3), ABSENT },
 	{ SCMP_SYS(openat2), ABSENT },
@@ -271,6 +273,20 @@ static int deny_id_bits(scmp_filter_ctx ctx)
 	return r;
 }
 
+/* No driver is behind the numbers that are left to a guest, 0:0. But where its --rw directory
+ * becomes a layer of overlayfs(5), such a device hides a file. S_IFBLK has the bit as well. */
+static int deny_devices(scmp_filter_ctx ctx)
+{
+	int r = seccomp_rule_add(ctx, DENY, SCMP_SYS(mknod), 1, HAS_BIT(1, S_IFCHR));
+
+	if (r == 0)
+		r = seccomp_rule_add(ctx, DENY, SCMP_SYS(mknodat), 1, HAS_BIT(2, S_IFCHR));
+	if (r == 0)
+		r = seccomp_rule_add(ctx, DENY, SCMP_SYS(renameat2), 1,
+				     HAS_BIT(4, RENAME_WHITEOUT));
+	return r;
+}
+
 /* RLIMIT_CORE stays 1: with 0 a core_pattern pipe helper would be run, as root (core(5)). */
 static int deny_core_limit(scmp_filter_ctx ctx)
 {
@@ -282,31 +298,45 @@ static int deny_core_limit(scmp_filter_ctx ctx)
 	return r;
 }
 
-/* Of a terminal: input that the next reader takes for typed, the kernel's console, and line
- * disciplines, whose modules are rarely used code. Nobody needs them but who manages terminals. */
-static const uint64_t terminal_requests[] = { TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS };
+static const uint64_t requests[] = {
+	/* Of a terminal: input that the next reader takes for typed, the kernel's console, and line
+	 * disciplines, whose modules are rarely used code. Nobody needs them but who manages
+	 * terminals. */
+	TIOCSTI,
+	TIOCLINUX,
+	TIOCSETD,
+	TIOCCONS,
+	/* Of files, which belong to the guest in a --rw directory: project ids, and the flag by
+	 * which new files inherit them, are what a quota of the caller's goes by. */
+	FS_IOC_FSSETXATTR,
+	FS_IOC_SETFLAGS,
+	/* What would be there when the guest is gone, and be in the caller's way: subvolumes, which
+	 * only root may remove, keys of the file system's, files that nobody can change any more.
+	 */
+	BTRFS_IOC_SUBVOL_CREATE,
+	BTRFS_IOC_SUBVOL_CREATE_V2,
+	BTRFS_IOC_SNAP_CREATE,
+	BTRFS_IOC_SNAP_CREATE_V2,
+	FS_IOC_ADD_ENCRYPTION_KEY,
+	FS_IOC_SET_ENCRYPTION_POLICY,
+	FS_IOC_ENABLE_VERITY,
+};
 
-static int deny_terminal_requests(scmp_filter_ctx ctx)
+static int deny_requests(scmp_filter_ctx ctx)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(terminal_requests) && r == 0; i++)
-		r = seccomp_rule_add(ctx, DENY, SCMP_SYS(ioctl), 1,
-				     ARG_IS(1, terminal_requests[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(requests) && r == 0; i++)
+		r = seccomp_rule_add(ctx, DENY, SCMP_SYS(ioctl), 1, ARG_IS(1, requests[i]));
 	return r;
 }
 
-/* Of files: project ids, and the flag by which new files inherit them, are what a quota of the
- * caller's goes by, and belong to whoever owns the file, which is the guest in a --rw directory; a
- * lease lets the host's next open(2) of the file wait. */
-static int deny_file_requests(scmp_filter_ctx ctx)
+/* Project ids have a call of their own since Linux 6.17; a lease lets the host's next open(2) of
+ * the file wait. */
+static int deny_file_calls(scmp_filter_ctx ctx)
 {
-	int r = seccomp_rule_add(ctx, DENY, SCMP_SYS(ioctl), 1, ARG_IS(1, FS_IOC_FSSETXATTR));
+	int r = seccomp_rule_add(ctx, DENY, FILE_SETATTR, 0);
 
-	if (r == 0)
-		r = seccomp_rule_add(ctx, DENY, SCMP_SYS(ioctl), 1, ARG_IS(1, FS_IOC_SETFLAGS));
-	if (r == 0)
-		r = seccomp_rule_add(ctx, DENY, FILE_SETATTR, 0);
 	if (r == 0)
 		r = seccomp_rule_add(ctx, DENY, SCMP_SYS(fcntl), 1, ARG_IS(1, F_SETLEASE));
 	return r;
@@ -327,8 +357,8 @@ static int deny_core_scheduling(scmp_filter_ctx ctx)
 }
 
 static int (*const rules[])(scmp_filter_ctx ctx) = {
-	deny_socket_options, deny_id_bits, deny_core_limit,	 deny_terminal_requests,
-	deny_file_requests,  deny_filters, deny_core_scheduling,
+	deny_socket_options, deny_id_bits,    deny_devices, deny_core_limit,
+	deny_requests,	     deny_file_calls, deny_filters, deny_core_scheduling,
 };
 
 static int add_rules(scmp_filter_ctx ctx, unsigned int with)

@@ -7,7 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/btrfs.h>
 #include <linux/fs.h>
+#include <linux/fscrypt.h>
+#include <linux/fsverity.h>
 #include <linux/keyctl.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -462,7 +465,36 @@ static const struct call {
 	{ "TIOCSETD", SYS_ioctl, { UINT32_MAX, TIOCSETD }, EPERM },
 	{ "TIOCCONS", SYS_ioctl, { UINT32_MAX, TIOCCONS }, EPERM },
 	{ "io_setup", SYS_io_setup, { 1 }, ENOSYS },
+	{ "a device", SYS_mknod, { 0, S_IFCHR | 0600, 0 }, EPERM },
+	{ "a block device", SYS_mknodat, { (uint32_t)AT_FDCWD, 0, S_IFBLK | 0600, 0 }, EPERM },
+	{ "a fifo", SYS_mknod, { 0, S_IFIFO | 0600, 0 }, EFAULT },
+	{ "a socket", SYS_mknodat, { (uint32_t)AT_FDCWD, 0, S_IFSOCK | 0600, 0 }, EFAULT },
+	{ "RENAME_WHITEOUT",
+	  SYS_renameat2,
+	  { (uint32_t)AT_FDCWD, 0, (uint32_t)AT_FDCWD, 0, RENAME_WHITEOUT },
+	  EPERM },
+	{ "RENAME_NOREPLACE",
+	  SYS_renameat2,
+	  { (uint32_t)AT_FDCWD, 0, (uint32_t)AT_FDCWD, 0, RENAME_NOREPLACE },
+	  EFAULT },
 	{ "FS_IOC_SETFLAGS", SYS_ioctl, { UINT32_MAX, FS_IOC_SETFLAGS }, EPERM },
+	{ "BTRFS_IOC_SUBVOL_CREATE", SYS_ioctl, { UINT32_MAX, BTRFS_IOC_SUBVOL_CREATE }, EPERM },
+	{ "BTRFS_IOC_SUBVOL_CREATE_V2",
+	  SYS_ioctl,
+	  { UINT32_MAX, BTRFS_IOC_SUBVOL_CREATE_V2 },
+	  EPERM },
+	{ "BTRFS_IOC_SNAP_CREATE", SYS_ioctl, { UINT32_MAX, BTRFS_IOC_SNAP_CREATE }, EPERM },
+	{ "BTRFS_IOC_SNAP_CREATE_V2", SYS_ioctl, { UINT32_MAX, BTRFS_IOC_SNAP_CREATE_V2 }, EPERM },
+	{ "FS_IOC_ADD_ENCRYPTION_KEY",
+	  SYS_ioctl,
+	  { UINT32_MAX, FS_IOC_ADD_ENCRYPTION_KEY },
+	  EPERM },
+	{ "FS_IOC_SET_ENCRYPTION_POLICY",
+	  SYS_ioctl,
+	  { UINT32_MAX, FS_IOC_SET_ENCRYPTION_POLICY },
+	  EPERM },
+	{ "FS_IOC_ENABLE_VERITY", SYS_ioctl, { UINT32_MAX, FS_IOC_ENABLE_VERITY }, EPERM },
+	{ "FS_IOC_GETFLAGS", SYS_ioctl, { UINT32_MAX, FS_IOC_GETFLAGS }, EBADF },
 	{ "PR_SCHED_CORE", SYS_prctl, { PR_SCHED_CORE, 1 }, EPERM },
 	{ "FS_IOC_FSSETXATTR", SYS_ioctl, { UINT32_MAX, FS_IOC_FSSETXATTR }, EPERM },
 	{ "FS_IOC_FSGETXATTR", SYS_ioctl, { UINT32_MAX, FS_IOC_FSGETXATTR }, EBADF },
