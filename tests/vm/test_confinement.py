@@ -6,9 +6,10 @@ import pathlib
 import re
 import signal
 import socket
+import subprocess
 
 from lib import (agent_directory, configured, expect, expect_equal, has_scopes, run, sh,
-                 start_run, wait_ready, wait_running)
+                 start_run, wait_ready, wait_running, wait_until)
 from test_audit import audit, of
 
 UNIT = pathlib.Path("/run/systemd/system/harpe-gov.service.d/50-test.conf")
@@ -89,6 +90,39 @@ try:
 except OSError as e:
     print(e.errno)
 """
+
+
+TAKE_ALL = """
+import ctypes, signal, sys
+libc = ctypes.CDLL(None)
+context, timer = ctypes.c_void_p(), ctypes.c_void_p()
+signal.signal(signal.SIGALRM, signal.SIG_IGN)
+libc.syscall(206, 32768, ctypes.byref(context))  # io_setup
+made = 0
+while libc.timer_create(1, None, ctypes.byref(timer)) == 0 and made < 1000:
+    made += 1
+print(made, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_what_the_host_has_once():
+    """AIO contexts, and the interrupts of timers, are bounded for the whole host or not at all."""
+    before = pathlib.Path("/proc/sys/fs/aio-nr").read_text()
+    with sleeping(command=("python3", "-c", TAKE_ALL), stdin=subprocess.PIPE) as row:
+        wait_until(lambda: "Max pending signals       64                   64 " in
+                   pathlib.Path(f"/proc/{row['main_pid']}/limits").read_text(), 10, "its limit")
+        timers = pathlib.Path(f"/proc/{row['main_pid']}/timers")
+        wait_until(lambda: timers.read_text().count("notify:") == 64, 20, "64 timers and no more")
+        expect_equal(pathlib.Path("/proc/sys/fs/aio-nr").read_text(), before)
+
+
+def test_nothing_of_file_systems():
+    """In a directory that it may write to a guest can leave neither a device nor another project id."""
+    with agent_directory(0o777, where="/var/tmp") as d:
+        r = run("--rw", d, "--", "sh", "-c", "mknod whiteout c 0 0; chattr +A .; mkfifo fifo", cwd=d)
+        expect_equal((r.status, r.stderr.count(b"not permitted")), (0, 2), r)
+        expect_equal(sorted(os.listdir(d)), ["fifo"], r)
 
 
 def test_user_namespaces():

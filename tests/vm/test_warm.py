@@ -550,7 +550,7 @@ def test_stopped_while_made():
             time.sleep(seconds)
             begin = time.monotonic()
             sh("systemctl stop harpe-gov.service")
-            expect(time.monotonic() - begin < 7, "it took long", time.monotonic() - begin)
+            expect(time.monotonic() - begin < 15, "it took long", time.monotonic() - begin)
             assert_gone()
             sh("systemctl start harpe-gov.service")
             wait_ready()
