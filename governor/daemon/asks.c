@@ -8,6 +8,7 @@
 #include "common/fd.h"
 #include "common/text.h"
 #include "governor/daemon/asks.h"
+#include "governor/daemon/overlap.h"
 #include "governor/daemon/policy.h"
 #include "governor/daemon/runs.h"
 #include "governor/daemon/slots.h"
@@ -27,6 +28,16 @@ static void ask_hello(struct run *r, const struct pair_ask *ask)
 		r->caller.n_groups = CALLER_GROUPS_MAX;
 	run_set_timer(r, REQUEST_USEC);
 	spare_taken(r);
+	/* One account has thousands of them, each of which would count as a caller of its own and
+	 * fall under no [access NAME] of the account's. */
+	if (overlap_is_lent(r->caller.uid)) {
+		error_set(&e, -EACCES,
+			  "uid %u is one of those that /etc/subuid lends to an account; call as "
+			  "the account itself",
+			  r->caller.uid);
+		run_refuse(r, PAIR_HELLO, &e);
+		return;
+	}
 	a = access_find(r->d->config, &r->caller);
 	if (!run_caller_has(r, false, a->max_connections)) {
 		run_reply(r, PAIR_HELLO, &m);

@@ -2,7 +2,6 @@
 #include "governor/daemon/overlap.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,4 +134,21 @@ int overlap_check(uint32_t first, uint32_t count, struct error *e)
 			r = error_errno(e, -errno, "%s: cannot be read", files[i].path);
 	}
 	return r;
+}
+
+/* 1 = @path has @uid, 0 = not. */
+static int is_in(const char *path, enum overlap_kind kind, uint32_t uid)
+{
+	_cleanup_(close_file) FILE *file = fopen(path, "re");
+
+	if (!file)
+		return errno == ENOENT ? 0 : -errno;
+	return overlap_check_file(file, path, kind, uid, 1, NULL) < 0;
+}
+
+/* A range of root's may have accounts in it, for containers that share their files. */
+bool overlap_is_lent(uint32_t uid)
+{
+	return is_in("/etc/subuid", OVERLAP_SUBID, uid) != 0 &&
+	       is_in("/etc/passwd", OVERLAP_PASSWD, uid) != 1;
 }

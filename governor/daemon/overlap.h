@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -26,3 +27,6 @@ int overlap_check_ranges(uint32_t first, uint32_t count, struct error *e);
 
 /* All of /etc/passwd, group, subuid, subgid, and systemd's ranges. */
 int overlap_check(uint32_t first, uint32_t count, struct error *e);
+
+/* Is @uid one that subuid(5) lends, and itself no account? Also when that cannot be read. */
+bool overlap_is_lent(uint32_t uid);
