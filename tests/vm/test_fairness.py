@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Who gets a place: quotas, the pool, waiting, access sections; and the configuration they are in."""
+import grp
 import pathlib
 import subprocess
 import time
@@ -45,6 +46,17 @@ def test_pool_memory():
         end(taken)
         r = run("--memory", "300M", "--wait", "60s", "--", "true")
         expect_equal(r.status, 125, "would wait for ever", r)
+
+
+def test_identities_of_one_account():
+    """A uid that /etc/subuid lends to an account is no caller of its own, with limits of its own."""
+    line = "agent:100000:65536"
+    expect(line in pathlib.Path("/etc/subuid").read_text().split(), "the account has such uids")
+    for command in (["run", "--", "true"], ["ps"]):
+        p = subprocess.run(["harpe-gov", *command], user=100001, group=100001, cwd="/", check=False,
+                           extra_groups=[grp.getgrnam("harpe-gov").gr_gid], capture_output=True)
+        expect(b"uid 100001 is one of those that /etc/subuid lends" in p.stderr, p)
+        expect(p.returncode != 0 and p.stderr.count(b"\n") == 1, p)
 
 
 def test_connections():
