@@ -194,7 +194,7 @@ static int kill_main(const char *socket, const char *const values[], char **targ
 
 const struct verb verb_kill = {
 	.name = "kill",
-	.operands = "[--no-wait] ID|NAME... | --all",
+	.operands = "[--no-wait] {ID|NAME... | --all}",
 	.summary = "Kill guests with all their processes",
 	.details = "Returns when they are gone, or with --no-wait when they are told to end.\n"
 		   "Root kills the guests of everybody.\n"

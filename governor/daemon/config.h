@@ -85,8 +85,7 @@ const struct profile *config_profile(const struct config *c, const char *name);
 /* Are the profiles that are named there? The sentence has file and line. */
 int config_check_profiles(const struct config *c, struct error *e);
 
-/* Do all values go together? The sentence has the file and line that was read last of those that do
- * not. */
+/* Do all values go together? The sentence has the file and line of one of those that do not. */
 int config_check(const struct config *c, struct error *e);
 
 /* May this section's callers use the network profile @name? */

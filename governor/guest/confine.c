@@ -126,7 +126,7 @@ int confine_scopes(struct error *e)
 
 /* Of a uid's queued signals and POSIX timers. A timer whose signal is ignored goes off at each tick
  * of the kernel's (250 a second), in interrupts that cpu.max does not count (before Linux 6.13). */
-#define SIGNALS_MAX 64
+#define SIGNALS_MAX 256
 
 static rlim_t smaller(rlim_t a, rlim_t b)
 {

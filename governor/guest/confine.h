@@ -74,8 +74,8 @@ bool confine_has_scopes(void);
 
 /* The caller's limits, each at most what this process has itself (setrlimit(2)); RLIMIT_CORE is
  * exactly 1: with 0 a core_pattern pipe helper would still be run, as root. RLIMIT_SIGPENDING is
- * small: it bounds POSIX timers. A file is at most
- * @file_bytes long when the caller has no limit of its own; LIMIT_INFINITY is RLIM_INFINITY. */
+ * small: it bounds POSIX timers. A file is at most @file_bytes long when the caller has no limit of
+ * its own; LIMIT_INFINITY is RLIM_INFINITY. */
 int confine_rlimits(const struct rlimit limits[GUEST_RLIMITS], uint64_t file_bytes,
 		    struct error *e);
 

@@ -337,7 +337,7 @@ static const struct {
 	{ RLIMIT_MEMLOCK, { 100, 200 }, { RLIM_INFINITY, RLIM_INFINITY }, { 200, 200 } },
 	{ RLIMIT_MSGQUEUE, { 100, 200 }, { 0, RLIM_INFINITY }, { 0, 200 } },
 	{ RLIMIT_CORE, { 100, 200 }, { 0, 0 }, { 1, 1 } },
-	{ RLIMIT_SIGPENDING, { 4000, 4000 }, { 3000, 3000 }, { 64, 64 } },
+	{ RLIMIT_SIGPENDING, { 4000, 4000 }, { 3000, 3000 }, { 256, 256 } },
 	{ RLIMIT_RTTIME, { RLIM_INFINITY, RLIM_INFINITY }, { 7, 8 }, { 7, 8 } },
 };
 

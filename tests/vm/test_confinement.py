@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 
-from lib import (agent_directory, configured, expect, expect_equal, has_scopes, run, sh,
+from lib import (Skip, agent_directory, configured, expect, expect_equal, has_scopes, run, sh,
                  start_run, wait_ready, wait_running, wait_until)
 from test_audit import audit, of
 
@@ -99,26 +99,30 @@ context, timer = ctypes.c_void_p(), ctypes.c_void_p()
 signal.signal(signal.SIGALRM, signal.SIG_IGN)
 libc.syscall(206, 32768, ctypes.byref(context))  # io_setup
 made = 0
-while libc.timer_create(1, None, ctypes.byref(timer)) == 0 and made < 1000:
+while made < 1000 and libc.timer_create(1, None, ctypes.byref(timer)) == 0:
     made += 1
-print(made, flush=True)
 sys.stdin.read()
 """
 
 
+def waits_for_input(pid):
+    return pathlib.Path(f"/proc/{pid}/syscall").read_text().startswith("0 0x0 ")  # read(0, ...)
+
+
 def test_what_the_host_has_once():
     """AIO contexts, and the interrupts of timers, are bounded for the whole host or not at all."""
+    if os.uname().machine != "x86_64":
+        raise Skip("the number of io_setup(2) above is x86-64's")
     before = pathlib.Path("/proc/sys/fs/aio-nr").read_text()
     with sleeping(command=("python3", "-c", TAKE_ALL), stdin=subprocess.PIPE) as row:
-        wait_until(lambda: "Max pending signals       64                   64 " in
-                   pathlib.Path(f"/proc/{row['main_pid']}/limits").read_text(), 10, "its limit")
-        timers = pathlib.Path(f"/proc/{row['main_pid']}/timers")
-        wait_until(lambda: timers.read_text().count("notify:") == 64, 20, "64 timers and no more")
+        wait_until(lambda: waits_for_input(row["main_pid"]), 20, "it has what it gets")
+        timers = pathlib.Path(f"/proc/{row['main_pid']}/timers").read_text()
+        expect_equal(timers.count("notify:"), 256)
         expect_equal(pathlib.Path("/proc/sys/fs/aio-nr").read_text(), before)
 
 
 def test_nothing_of_file_systems():
-    """In a directory that it may write to a guest can leave neither a device nor another project id."""
+    """In a directory that it may write to a guest can leave neither a device nor other flags."""
     with agent_directory(0o777, where="/var/tmp") as d:
         r = run("--rw", d, "--", "sh", "-c", "mknod whiteout c 0 0; chattr +A .; mkfifo fifo", cwd=d)
         expect_equal((r.status, r.stderr.count(b"not permitted")), (0, 2), r)

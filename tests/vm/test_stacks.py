@@ -110,9 +110,9 @@ def test_bubblewrap():
         if (int(version[0]), int(version[1])) >= (0, 12):
             r = run("--net", "nested", "--", "bwrap", "--ro-bind", "/", "/", "true")
             expect_equal((r.status, b"Function not implemented" in r.stderr), (1, True), r)
-            return
-        expect_equal(assert_guest(STACKS / "bwrap/run.sh"), network_of(1))
-        expect(assert_guest(STACKS / "bwrap-unshare-net/run.sh") != network_of(1))
+        else:
+            expect_equal(assert_guest(STACKS / "bwrap/run.sh"), network_of(1))
+            expect(assert_guest(STACKS / "bwrap-unshare-net/run.sh") != network_of(1))
     r = run("--", "bwrap", "--ro-bind", "/", "/", "true")
     expect(r.status not in (0, 125), r)
     expect(b"namespace" in r.stderr, r)
