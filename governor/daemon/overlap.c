@@ -112,6 +112,17 @@ int overlap_check_file(FILE *file, const char *path, enum overlap_kind kind, uin
 	return found ? -EADDRINUSE : 0;
 }
 
+/* A file that is not there has nobody. */
+static int check_path(const char *path, enum overlap_kind kind, uint32_t first, uint32_t count,
+		      struct error *e)
+{
+	_cleanup_(close_file) FILE *file = fopen(path, "re");
+
+	if (file)
+		return overlap_check_file(file, path, kind, first, count, e);
+	return errno == ENOENT ? 0 : error_errno(e, -errno, "%s: cannot be read", path);
+}
+
 int overlap_check(uint32_t first, uint32_t count, struct error *e)
 {
 	static const struct {
@@ -125,30 +136,14 @@ int overlap_check(uint32_t first, uint32_t count, struct error *e)
 	};
 	int r = overlap_check_ranges(first, count, e);
 
-	for (size_t i = 0; i < ARRAY_SIZE(files) && r == 0; i++) {
-		_cleanup_(close_file) FILE *file = fopen(files[i].path, "re");
-
-		if (file)
-			r = overlap_check_file(file, files[i].path, files[i].kind, first, count, e);
-		else if (errno != ENOENT)
-			r = error_errno(e, -errno, "%s: cannot be read", files[i].path);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(files) && r == 0; i++)
+		r = check_path(files[i].path, files[i].kind, first, count, e);
 	return r;
-}
-
-/* 1 = @path has @uid, 0 = not. */
-static int is_in(const char *path, enum overlap_kind kind, uint32_t uid)
-{
-	_cleanup_(close_file) FILE *file = fopen(path, "re");
-
-	if (!file)
-		return errno == ENOENT ? 0 : -errno;
-	return overlap_check_file(file, path, kind, uid, 1, NULL) < 0;
 }
 
 /* A range of root's may have accounts in it, for containers that share their files. */
 bool overlap_is_lent(uint32_t uid)
 {
-	return is_in("/etc/subuid", OVERLAP_SUBID, uid) != 0 &&
-	       is_in("/etc/passwd", OVERLAP_PASSWD, uid) != 1;
+	return check_path("/etc/subuid", OVERLAP_SUBID, uid, 1, NULL) < 0 &&
+	       check_path("/etc/passwd", OVERLAP_PASSWD, uid, 1, NULL) != -EADDRINUSE;
 }
