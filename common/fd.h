@@ -30,6 +30,13 @@ static inline void close_file(FILE **file)
 		fclose(*file);
 }
 
+/* Has all that was printed to @file arrived? A buffer that could not be written is empty and has
+ * nothing more to fail with: stdio(3) remembers. */
+static inline bool file_written(FILE *file)
+{
+	return fflush(file) == 0 && !ferror(file);
+}
+
 static inline void close_directory(DIR **directory)
 {
 	if (*directory)

@@ -71,7 +71,7 @@ static int unknown_verb(const char *word)
 /* What was printed must have arrived: a verb's answer that is lost is not its status. */
 static int printed(int status, int unwritten)
 {
-	if (fflush(stdout) == 0 && !ferror(stdout))
+	if (file_written(stdout))
 		return status;
 	complain("cannot write to standard output");
 	return unwritten;

@@ -54,7 +54,7 @@ static int show_config(struct error *e)
 {
 	int r = config_show(CONFIG_PATH, stdout, e);
 
-	if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+	if (r == 0 && !file_written(stdout))
 		r = error_set(e, -EIO, "cannot write to standard output");
 	return r;
 }

@@ -145,7 +145,7 @@ int audit_main(bool as_json, bool canary, struct error *e)
 		r = audit_print_json(&report, stdout);
 	else
 		audit_print(&report, stdout);
-	if (r < 0 || fflush(stdout) != 0 || ferror(stdout))
+	if (r < 0 || !file_written(stdout))
 		return error_set(e, -EIO, "the audit cannot be printed");
 	return audit_status(findings, n);
 }

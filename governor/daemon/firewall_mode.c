@@ -207,7 +207,7 @@ int firewall_mode(char **words)
 	firewall_free(d.firewall);
 	daemon_free_policy(&d);
 	daemon_free_config(&d.config);
-	if ((fflush(stdout) != 0 || ferror(stdout)) && r >= 0)
+	if (r >= 0 && !file_written(stdout))
 		r = error_set(&e, -EIO, "cannot write to standard output");
 	if (r >= 0)
 		return r;
